@@ -1,0 +1,104 @@
+//! What an op brings besides its schema.
+
+use crate::host::HostCall;
+use crate::schema::{ParseError, Schema, parse};
+use overt_abi::OvertDType;
+
+/// One op of the common set. Static; its parsed schema is made by [`Op::parse`].
+pub struct Op {
+    /// Name with version: `rms_norm.1`. The schema's own name equals it.
+    pub name: &'static str,
+    /// The schema's text.
+    pub schema: &'static str,
+    /// What it computes, in one line.
+    pub doc: &'static str,
+    /// The right answer in `f64`.
+    pub oracle: Oracle,
+    /// How far a kernel may be from the oracle, for an output of this dtype.
+    pub tolerance: fn(output: usize, dtype: OvertDType) -> Tolerance,
+    /// The geometries over which kernels are verified, odd ones included.
+    pub geometries: fn() -> Vec<Geometry>,
+    /// Fills the operands of a call whose shapes, dtypes and attributes are set with seeded values that obey the op's rules
+    /// on contents (block tables inside the cache, ascending starts).
+    pub fill: fn(call: &mut HostCall, seed: u64),
+    /// Rules on the *contents* of operands, which only a checked run can hold: names the operand and the index at fault.
+    pub check_contents: fn(call: &HostCall) -> Result<(), ContentError>,
+    /// Least work of a call.
+    pub work: fn(call: &HostCall) -> Work,
+}
+
+impl Op {
+    /// The parsed schema.
+    pub fn parse(&self) -> Result<Schema, ParseError> {
+        parse(self.schema)
+    }
+}
+
+/// Computes elements of output number `output` (counted among all operands, so an `inout` operand counts by its own number).
+///
+/// The call's operands hold their contents *before* the op ran. The answer has one value for each wanted element, in order.
+pub type Oracle = fn(call: &HostCall, output: usize, want: &Want) -> Vec<f64>;
+
+/// Which elements of an output are wanted.
+#[derive(Clone, Debug)]
+pub enum Want {
+    /// All, in row-major order of the logical shape.
+    All,
+    /// These flat row-major indices, ascending.
+    Elements(Vec<u64>),
+}
+
+/// How far from the oracle an output may be: `|got − want| ≤ absolute·scale + relative·|want|`, where `scale` is the root mean
+/// square of the wanted values of that row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tolerance {
+    /// Share of the row's root mean square.
+    pub absolute: f64,
+    /// Share of the value itself.
+    pub relative: f64,
+    /// Why these numbers: from the rounding steps of the op and the width of the dtype.
+    pub reason: &'static str,
+}
+
+/// A problem to verify on: values for the schema's symbols, dtypes and attributes, and how operands lie in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Geometry {
+    /// Unique in the op, readable: `d112_gqa7_page480_softcap50`.
+    pub name: String,
+    /// Every symbol that is bound by a dimension.
+    pub symbols: Vec<(String, i64)>,
+    /// Dtype of each operand that has a choice; `like` operands follow.
+    pub dtypes: Vec<(String, OvertDType)>,
+    /// Attributes that are given. An i64 bound may be left to [`Op::fill`].
+    pub attrs: Vec<(String, crate::schema::AttrValue)>,
+    /// Optional operands that are present.
+    pub present: Vec<String>,
+    /// Operands that do not lie contiguously: name and the row padding in elements that is added to every stride but the
+    /// last.
+    pub padded: Vec<(String, i64)>,
+    /// Parameters of [`Op::fill`] that no symbol states: sequence lengths, query lengths.
+    pub lengths: Vec<(String, Vec<i64>)>,
+}
+
+/// A broken rule on contents.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("operand `{operand}` at {index:?}: {what}; wanted {wanted}")]
+pub struct ContentError {
+    /// The operand.
+    pub operand: String,
+    /// Where.
+    pub index: Vec<i64>,
+    /// What is there.
+    pub what: String,
+    /// What the op needs.
+    pub wanted: String,
+}
+
+/// The floor of a call: each input byte read once, each output byte written once, and the arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// Bytes read and written.
+    pub bytes: f64,
+    /// Operations, a multiply-add counting two.
+    pub flops: f64,
+}
