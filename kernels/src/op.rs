@@ -48,8 +48,18 @@ pub enum Want {
     Elements(Vec<u64>),
 }
 
+impl Want {
+    /// The wanted flat indices of an output of `len` elements, ascending.
+    pub fn indices(&self, len: u64) -> Box<dyn Iterator<Item = u64> + '_> {
+        match self {
+            Want::All => Box::new(0..len),
+            Want::Elements(list) => Box::new(list.iter().copied()),
+        }
+    }
+}
+
 /// How far from the oracle an output may be: `|got − want| ≤ absolute·scale + relative·|want|`, where `scale` is the root mean
-/// square of the wanted values of that row.
+/// square of the wanted values of that row (the last dimension). A wanted infinity or NaN is met by the same alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
     /// Share of the row's root mean square.
@@ -61,7 +71,7 @@ pub struct Tolerance {
 }
 
 /// A problem to verify on: values for the schema's symbols, dtypes and attributes, and how operands lie in memory.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Geometry {
     /// Unique in the op, readable: `d112_gqa7_page480_softcap50`.
     pub name: String,
@@ -69,13 +79,15 @@ pub struct Geometry {
     pub symbols: Vec<(String, i64)>,
     /// Dtype of each operand that has a choice; `like` operands follow.
     pub dtypes: Vec<(String, OvertDType)>,
-    /// Attributes that are given. An i64 bound may be left to [`Op::fill`].
+    /// Attributes that are given. A bound that is not given is left to [`Op::fill`], which knows the lengths.
     pub attrs: Vec<(String, crate::schema::AttrValue)>,
     /// Optional operands that are present.
     pub present: Vec<String>,
-    /// Operands that do not lie contiguously: name and the row padding in elements that is added to every stride but the
-    /// last.
+    /// Operands that do not lie contiguously: name and the padding in elements that every stride but the last has beyond what
+    /// it steps over.
     pub padded: Vec<(String, i64)>,
+    /// Operands whose first stride alone has padding (on top of `padded`): pages of a cache that lie apart.
+    pub outer_padded: Vec<(String, i64)>,
     /// Parameters of [`Op::fill`] that no symbol states: sequence lengths, query lengths.
     pub lengths: Vec<(String, Vec<i64>)>,
 }

@@ -201,6 +201,16 @@ impl Schema {
         self.attrs.iter().position(|a| a.name == name)
     }
 
+    /// Numbers of the operands that the op writes: in-outs and outputs, ascending.
+    pub fn outputs(&self) -> Vec<usize> {
+        let written = |(n, o): (usize, &Operand)| (o.role != Role::In).then_some(n);
+        self.operands
+            .iter()
+            .enumerate()
+            .filter_map(written)
+            .collect()
+    }
+
     /// Number of a symbol.
     pub fn symbol(&self, name: &str) -> Option<usize> {
         self.symbols.iter().position(|s| s == name)

@@ -1,4 +1,38 @@
-//! Elementwise sum.
+//! Elementwise sum: `out[t,d] = a[t,d] + b[t,d]`. `out` may be the memory of `a` or of `b`.
+
+mod fill;
+mod geometries;
+mod oracle;
+
+use super::support::{no_rules, touch_all, unit_roundoff};
+use crate::op::{Op, Tolerance};
 
 /// The schema.
 pub const SCHEMA: &str = "add.1(a: float[T,D], b: float[T,D]) -> out: like a[T,D] may_alias(a, b)";
+
+/// `add.1`.
+pub static OP: Op = Op {
+    name: "add.1",
+    schema: SCHEMA,
+    doc: "elementwise sum",
+    oracle: oracle::oracle,
+    tolerance,
+    geometries: geometries::geometries,
+    fill: fill::fill,
+    check_contents: no_rules,
+    work: |call| {
+        touch_all(
+            call,
+            call.operands[0].as_ref().map_or(0.0, |a| a.len() as f64),
+        )
+    },
+};
+
+fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
+    Tolerance {
+        // f16's subnormals have an absolute spacing of 2^-24, which a sum of an f16 and an f32 may round to.
+        absolute: 2f64.powi(-23),
+        relative: 1.001 * (unit_roundoff(dtype) + 2f64.powi(-24)),
+        reason: "one rounding of the sum in f32 (2^-24) and one to the output type (2^-24 f32, 2^-11 f16, 2^-8 bf16)",
+    }
+}

@@ -1,5 +1,47 @@
-//! Matrix product with a transposed right side.
+//! Matrix product with a transposed right side: `out[m,n] = sum over k of a[m,k] · b[n,k]`, plus `bias[n]` where it is given.
+//!
+//! This is a linear layer: rows of `b` are output features, as models store them. With K = 0 the sum is 0.
+
+mod fill;
+mod geometries;
+mod oracle;
+
+use super::support::{no_rules, symbol, touch_all, unit_roundoff};
+use crate::dtype;
+use crate::op::{Op, Tolerance};
 
 /// The schema.
 pub const SCHEMA: &str =
     "matmul_bt.1(a: float[M,K], b: weight[N,K], bias?: float[N]) -> out: float[M,N]";
+
+/// `matmul_bt.1`.
+pub static OP: Op = Op {
+    name: "matmul_bt.1",
+    schema: SCHEMA,
+    doc: "product of a matrix with a transposed weight, and a bias",
+    oracle: oracle::oracle,
+    tolerance,
+    geometries: geometries::geometries,
+    fill: fill::fill,
+    check_contents: no_rules,
+    work: |call| {
+        let product =
+            symbol(call, "M") as f64 * symbol(call, "N") as f64 * symbol(call, "K") as f64;
+        touch_all(call, 2.0 * product)
+    },
+};
+
+fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
+    Tolerance {
+        // f16 outputs near 0 fall among its subnormals, whose spacing of 2^-24 is small beside this share of any row.
+        absolute: if dtype == dtype::F16 {
+            2f64.powi(-14)
+        } else {
+            2f64.powi(-15)
+        },
+        relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-18),
+        reason: "one rounding to the output type (2^-24 f32, 2^-11 f16, 2^-8 bf16); inputs are exact in f32, and each of K sums \
+                 rounds a partial sum by at most 2^-24 of it: for terms of random sign about sqrt(K)·2^-24 of the row's root \
+                 mean square, 2^-17 at K = 16,384, and 2^-15 leaves a factor of four. A lost term of such a sum is 2^-7 of it",
+    }
+}

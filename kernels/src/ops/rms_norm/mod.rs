@@ -1,6 +1,51 @@
 //! Root-mean-square normalisation of rows.
+//!
+//! `out[t,d] = x[t,d] · weight[d] / sqrt(mean over d of x[t,d]² + eps)`. The mean is over the D elements of a row. A row of
+//! zeros gives zeros when eps is above 0. `out` may be the memory of `x`.
+
+mod fill;
+mod geometries;
+mod oracle;
+
+use super::support::{no_rules, touch_all, unit_roundoff};
+use crate::dtype;
+use crate::op::{Op, Tolerance};
 
 /// The schema.
 pub const SCHEMA: &str = "\
 rms_norm.1(x: float[T,D], weight: float[D]) -> out: like x[T,D] may_alias(x);
   eps: f64";
+
+/// `rms_norm.1`.
+pub static OP: Op = Op {
+    name: "rms_norm.1",
+    schema: SCHEMA,
+    doc: "each row divided by its root mean square, times a weight",
+    oracle: oracle::oracle,
+    tolerance,
+    geometries: geometries::geometries,
+    fill: fill::fill,
+    check_contents: no_rules,
+    // A square and a sum, then two products.
+    work: |call| {
+        touch_all(
+            call,
+            4.0 * call.operands[0].as_ref().map_or(0.0, |x| x.len() as f64),
+        )
+    },
+};
+
+fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
+    Tolerance {
+        // f16 has subnormals within reach: their spacing is absolute, 2^-24, and small rows with a large eps meet it.
+        absolute: if dtype == dtype::F16 {
+            2f64.powi(-14)
+        } else {
+            2f64.powi(-22)
+        },
+        relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-14),
+        reason: "one rounding to the output type (2^-24 f32, 2^-11 f16, 2^-8 bf16), and 2^-14 for a sum of up to 16,384 squares \
+                 in f32: all terms are positive, so a running sum is off by at most 8,192 half-spacings of 2^-24 in the worst \
+                 case and the root halves that; in practice by less than 2^-18",
+    }
+}
