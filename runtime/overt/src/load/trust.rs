@@ -75,6 +75,11 @@ pub(super) fn absolute(path: &Path) -> Result<(), Untrusted> {
 /// Checks an existing path and everything above it: the links on the way as given, and the place that they lead to. Fails
 /// with the I/O error when the path does not exist.
 pub(super) fn chain(path: &Path) -> std::io::Result<Result<PathBuf, Untrusted>> {
+    walk(path, true)
+}
+
+/// `library`: the path is a library, so the folder that directly holds it may not be a shared one.
+fn walk(path: &Path, library: bool) -> std::io::Result<Result<PathBuf, Untrusted>> {
     let mut so_far = PathBuf::new();
     for part in path.components() {
         so_far.push(part);
@@ -89,14 +94,14 @@ pub(super) fn chain(path: &Path) -> std::io::Result<Result<PathBuf, Untrusted>> 
     let real = fs::canonicalize(path)?;
     for (depth, place) in real.ancestors().enumerate() {
         let meta = fs::metadata(place)?;
-        if let Err(untrusted) = owned_and_closed(place, &meta, depth == 1) {
+        if let Err(untrusted) = owned_and_closed(place, &meta, library && depth == 1) {
             return Ok(Err(untrusted));
         }
     }
     Ok(Ok(real))
 }
 
-/// Checks one file or folder. `parent_of_library`: the place is the folder that directly holds what is to be loaded.
+/// Checks one file or folder. `direct_parent`: the place is the folder that directly holds what is to be loaded.
 fn owned_and_closed(path: &Path, meta: &Metadata, direct_parent: bool) -> Result<(), Untrusted> {
     owner(path, meta)?;
     let mode = mode(meta);
@@ -125,7 +130,7 @@ pub(super) fn file(path: &Path, meta: &Metadata) -> Result<(), Untrusted> {
 
 /// Checks a folder that is to be listed: libraries would lie directly in it.
 pub(super) fn folder(path: &Path) -> std::io::Result<Result<PathBuf, Untrusted>> {
-    let real = match chain(path)? {
+    let real = match walk(path, false)? {
         Ok(real) => real,
         Err(untrusted) => return Ok(Err(untrusted)),
     };
