@@ -8,6 +8,7 @@
 
 pub mod dtype;
 pub mod host;
+pub mod models;
 pub mod op;
 pub mod ops;
 pub mod schema;

@@ -438,11 +438,9 @@ fn white_space_counts_between_words_and_in_quotes() {
 
 /// Every gap between tokens of a schema filled with other white space.
 fn spaced(text: &str, pick: &[u8]) -> String {
-    let mut at = 0;
     let mut out = String::new();
-    for c in canonical(text).chars() {
+    for (at, c) in canonical(text).chars().enumerate() {
         let gap = ["", " ", "\n", "\t\r\n ", "   "][pick[at % pick.len()] as usize % 5];
-        at += 1;
         // Only beside marks may white space come in without changing the text's meaning.
         match c {
             '(' | ')' | '[' | ']' | ',' | ':' | ';' | '=' | '*' | '+' | '/' => {
