@@ -1,0 +1,3 @@
+//! Kernels of `add`.
+
+mod reference;

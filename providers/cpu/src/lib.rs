@@ -1,0 +1,26 @@
+//! The CPU provider: one device, a reference kernel for every common op over its whole schema, and tuned kernels for x86-64.
+//!
+//! One build runs on any x86-64, and the portable code on aarch64: nothing is compiled for the machine that builds it, and
+//! vector code sits in functions that enable their instructions themselves, reached only where a kernel's guard has found
+//! the features on the live CPU *and* enabled by its operating system.
+//!
+//! Each kernel is a file in its op's folder and registers itself there.
+
+mod add;
+mod device;
+mod images;
+mod matmul_bt;
+mod paged_attention;
+mod pool;
+mod provider;
+mod reshape_and_cache;
+mod rms_norm;
+mod silu_and_mul;
+#[cfg(target_arch = "x86_64")]
+mod simd;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
+
+pub use provider::Cpu;
+
+overt_sdk::export_provider!(Cpu);

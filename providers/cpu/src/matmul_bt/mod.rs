@@ -1,0 +1,6 @@
+//! Kernels of `matmul_bt`.
+
+mod avx2;
+mod avx512;
+mod reference;
+mod tuned;

@@ -1,0 +1,90 @@
+//! The product in `f64`, eight partial sums an element.
+
+use crate::images::PORTABLE;
+use crate::pool::Pool;
+use overt_kernels::ops::matmul_bt::OP;
+use overt_sdk::Result;
+use overt_sdk::host::{Body, HostKernel, HostView, Job, Launch};
+
+overt_sdk::kernel! {
+    id: "cpu/matmul_bt/reference",
+    op: &OP,
+    tier: Reference,
+    doc: "dot products in f64, any strides and types",
+    handles: ["bias"],
+    images: [PORTABLE.id],
+    entries: [BODY.symbol],
+    numeric_class: "cpu.matmul_bt.reference",
+    flags: CAPTURE_SAFE | DETERMINISTIC,
+    body: HostKernel::new(launch),
+}
+
+static BODY: Body = Body {
+    symbol: "cpu_matmul_bt_reference",
+    image: &PORTABLE,
+    run,
+};
+
+/// Rows of `a` that are widened at a time: with a K of 16,384 they take 4 MiB.
+const ROWS: i64 = 32;
+/// Partial sums of one element, added pairwise at the end. Their number is fixed, so an element's value does not depend on
+/// the call's other rows.
+const LANES: usize = 8;
+
+fn launch(launch: &mut Launch<'_>) -> Result<()> {
+    let columns = launch.call().operand(1)?.dim(0)?;
+    launch.run(&BODY, [columns as u32, 1, 1])
+}
+
+fn run(job: &Job<'_>) -> Result<()> {
+    let (a, b, bias, out) = (
+        job.view(0)?,
+        job.view(1)?,
+        job.optional_view(2)?,
+        job.view(3)?,
+    );
+    let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[0]);
+    let pool = job.context::<Pool>()?;
+    let width = k as usize;
+    let mut rows = vec![0.0; width * m.min(ROWS) as usize];
+    for first in (0..m).step_by(ROWS as usize) {
+        let count = (m - first).min(ROWS);
+        for i in 0..count {
+            let row = &mut rows[width * i as usize..width * (i + 1) as usize];
+            a.load_row(a.at([first + i, 0]), a.strides()[1], row);
+        }
+        let rows = &rows;
+        pool.ranges(n as usize, (count * k) as u64, |columns| {
+            let mut column = vec![0.0; width];
+            for j in columns.start as i64..columns.end as i64 {
+                b.load_row(b.at([j, 0]), b.strides()[1], &mut column);
+                let start = bias.as_ref().map_or(0.0, |bias| bias.load(bias.at([j])));
+                for i in 0..count {
+                    let row = &rows[width * i as usize..width * (i + 1) as usize];
+                    write(&out, [first + i, j], start + dot(row, &column));
+                }
+            }
+        });
+    }
+    Ok(())
+}
+
+fn write(out: &HostView<'_>, index: [i64; 2], value: f64) {
+    out.store(out.at(index), value);
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (a_whole, b_whole) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let (a_rest, b_rest) = (a_whole.remainder(), b_whole.remainder());
+    for (x, y) in a_whole.zip(b_whole) {
+        for lane in 0..LANES {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    for (lane, (x, y)) in a_rest.iter().zip(b_rest).enumerate() {
+        sums[lane] += x * y;
+    }
+    let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
+    ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))
+}

@@ -1,0 +1,3 @@
+//! Kernels of `rms_norm`.
+
+mod reference;
