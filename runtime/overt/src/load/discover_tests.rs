@@ -337,7 +337,8 @@ fn required_flags_that_are_not_known_refuse() {
 
 #[test]
 fn what_is_not_understood_about_one_kernel_leaves_the_others() {
-    let cases: [(Hostile, fn(&Unusable) -> bool); 9] = [
+    type Wanted = fn(&Unusable) -> bool;
+    let cases: [(Hostile, Wanted); 9] = [
         (Hostile::new().number("CLAUSE_CMP", 77), |u| {
             matches!(u, Unusable::Comparison { found: 77, .. })
         }),

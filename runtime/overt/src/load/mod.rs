@@ -36,6 +36,7 @@ pub use manifest::{
 };
 pub use negotiate::{HOST_ABI_MAX, HOST_ABI_MIN};
 pub use open::{Library, MissingLibrary, OpenError, file_digest};
+pub use overt_abi::OVERT_QUERY_SYMBOL as QUERY_SYMBOL;
 pub use platform::{glibc_version, privileged};
 pub use report::{FailedProvider, LoadError, LoadReport, Outcome, Reason, Tried};
 pub use search::{Origin, PROVIDER_FOLDER, PROVIDER_PATH_VARIABLE, Surroundings};

@@ -1,6 +1,7 @@
 //! What was tried and what came of it, in order: the loader's memory of one start.
 
 use super::agree::Disagreement;
+use super::discover::LoadedProvider;
 use super::fault::NegotiateError;
 use super::filter::Unfit;
 use super::manifest::{ManifestError, ManifestKernel};
@@ -109,6 +110,12 @@ pub enum Reason {
     /// Its answer could not be used.
     #[error(transparent)]
     Negotiate(#[from] NegotiateError),
+    /// It loaded and could not be started.
+    #[error("it could not be started: {words}")]
+    NotStarted {
+        /// The provider's words.
+        words: String,
+    },
     /// The manifest and the library do not say the same.
     #[error("its manifest lies: {}", join(differences))]
     ManifestLies {
@@ -194,6 +201,17 @@ pub struct FailedProvider {
 }
 
 impl FailedProvider {
+    /// A provider that loaded and could not be started. Its kernels stay visible, as those of any other that failed.
+    pub(crate) fn not_started(provider: &LoadedProvider, words: &str) -> FailedProvider {
+        let decl = &provider.decl;
+        FailedProvider {
+            path: provider.path.clone(),
+            name: Some(decl.name.clone()),
+            kernels: decl.kernels.iter().map(|kernel| ManifestKernel::of(kernel, decl)).collect(),
+            reason: Reason::NotStarted { words: words.to_owned() },
+        }
+    }
+
     /// What to call it: its name, or the library's file name.
     pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| {
