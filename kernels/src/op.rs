@@ -58,16 +58,49 @@ impl Want {
     }
 }
 
-/// How far from the oracle an output may be: `|got − want| ≤ absolute·scale + relative·|want|`, where `scale` is the root mean
-/// square of the wanted values of that row (the last dimension). A wanted infinity or NaN is met by the same alone.
+/// How far from the oracle an output may be: `|got − want| ≤ absolute·scale + relative·|want| + floor`, where `scale` is the root
+/// mean square of the wanted values of that row (the last dimension). [`Tolerance::allows`] is the rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
     /// Share of the row's root mean square.
     pub absolute: f64,
     /// Share of the value itself.
     pub relative: f64,
+    /// An amount, for numbers so small that the output's type holds them badly or not at all: [`Tolerance::floor_of`].
+    pub floor: f64,
     /// Why these numbers: from the rounding steps of the op and the width of the dtype.
     pub reason: &'static str,
+}
+
+impl Tolerance {
+    /// The least spacing of f16, and the least normal number of the wider types, whose subnormals a kernel may flush to zero. A
+    /// row may consist of such numbers alone, so that no share of it would allow for them.
+    pub fn floor_of(dtype: OvertDType) -> f64 {
+        match dtype {
+            crate::dtype::F16 => 2f64.powi(-24),
+            crate::dtype::F64 => f64::MIN_POSITIVE,
+            _ => f64::from(f32::MIN_POSITIVE),
+        }
+    }
+
+    /// The greatest difference from `want` in a row whose root mean square is `scale`.
+    pub fn limit(&self, want: f64, scale: f64) -> f64 {
+        self.absolute * scale + self.relative * want.abs() + self.floor
+    }
+
+    /// Whether `got` is near enough to `want`. A wanted infinity is met by itself alone, a wanted NaN by any NaN; a NaN meets
+    /// nothing else.
+    pub fn allows(&self, got: f64, want: f64, scale: f64) -> bool {
+        if !want.is_finite() || !got.is_finite() {
+            return got == want || got.is_nan() && want.is_nan();
+        }
+        (got - want).abs() <= self.limit(want, scale)
+    }
+
+    /// The root mean square of one row of wanted values, 0 for none.
+    pub fn scale_of(row: &[f64]) -> f64 {
+        (row.iter().map(|v| v * v).sum::<f64>() / row.len().max(1) as f64).sqrt()
+    }
 }
 
 /// A problem to verify on: values for the schema's symbols, dtypes and attributes, and how operands lie in memory.

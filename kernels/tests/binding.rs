@@ -3,7 +3,7 @@
 use overt_kernels::dtype::{BF16, F16, F32, F64, I32, I64};
 use overt_kernels::host::{HostCall, HostError, HostTensor};
 use overt_kernels::models;
-use overt_kernels::op::{Geometry, Op};
+use overt_kernels::op::{Geometry, Op, Tolerance};
 use overt_kernels::ops::{matmul_bt, paged_attention, reshape_and_cache, rms_norm, silu_and_mul};
 use overt_kernels::schema::{AttrValue, parse};
 use std::sync::Arc;
@@ -371,11 +371,10 @@ fn filled_attention_tells_a_kernel_that_ignores_an_attribute() {
                 .chunks(width)
                 .zip(got.chunks(width))
                 .any(|(want, got)| {
-                    let rms = (want.iter().map(|v| v * v).sum::<f64>() / width as f64).sqrt();
-                    let off = |(w, g): (&f64, &f64)| {
-                        (g - w).abs() > allowed.absolute * rms + allowed.relative * w.abs()
-                    };
-                    want.iter().zip(got).any(off)
+                    let scale = Tolerance::scale_of(want);
+                    want.iter()
+                        .zip(got)
+                        .any(|(w, g)| !allowed.allows(*g, *w, scale))
                 });
             let entry = told.entry(attr).or_default();
             entry.0 += usize::from(outside);

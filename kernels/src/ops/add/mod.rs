@@ -30,9 +30,9 @@ pub static OP: Op = Op {
 
 fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
     Tolerance {
-        // f16's subnormals have an absolute spacing of 2^-24, which a sum of an f16 and an f32 may round to.
-        absolute: 2f64.powi(-23),
+        absolute: 0.0,
         relative: 1.001 * (unit_roundoff(dtype) + 2f64.powi(-24)),
+        floor: Tolerance::floor_of(dtype),
         reason: "one rounding of the sum in f32 (2^-24) and one to the output type (2^-24 f32, 2^-11 f16, 2^-8 bf16)",
     }
 }

@@ -7,7 +7,6 @@ mod geometries;
 mod oracle;
 
 use super::support::{no_rules, symbol, touch_all, unit_roundoff};
-use crate::dtype;
 use crate::op::{Op, Tolerance};
 
 /// The schema.
@@ -33,13 +32,9 @@ pub static OP: Op = Op {
 
 fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
     Tolerance {
-        // f16 outputs near 0 fall among its subnormals, whose spacing of 2^-24 is small beside this share of any row.
-        absolute: if dtype == dtype::F16 {
-            2f64.powi(-14)
-        } else {
-            2f64.powi(-15)
-        },
+        absolute: 2f64.powi(-15),
         relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-18),
+        floor: Tolerance::floor_of(dtype),
         reason: "one rounding to the output type (2^-24 f32, 2^-11 f16, 2^-8 bf16); inputs are exact in f32, and each of K sums \
                  rounds a partial sum by at most 2^-24 of it: for terms of random sign about sqrt(K)·2^-24 of the row's root \
                  mean square, 2^-17 at K = 16,384, and 2^-15 leaves a factor of four. A lost term of such a sum is 2^-7 of it",

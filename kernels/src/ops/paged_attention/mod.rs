@@ -67,6 +67,7 @@ fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
     Tolerance {
         absolute: 2f64.powi(-13),
         relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-16),
+        floor: Tolerance::floor_of(dtype),
         reason: "one rounding to the output type (2^-24 f32, 2^-11 f16, 2^-8 bf16); a logit is a sum of up to 576 products in \
                  f32, whose partial sums stay within 64 and round by 2^-19 each at most, about 2^-19·sqrt(576)/4 = 2^-16 together, \
                  which the exponential turns into a relative change of each weight; weights and values sum in f32 likewise. \

@@ -38,9 +38,9 @@ pub static OP: Op = Op {
 
 fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
     Tolerance {
-        // The spacing of f16's subnormals, which are the cache's least numbers.
-        absolute: 2f64.powi(-24),
+        absolute: 0.0,
         relative: unit_roundoff(dtype),
+        floor: Tolerance::floor_of(dtype),
         reason: "the one rounding to the cache's type (2^-24 f32, 2^-11 f16, 2^-8 bf16), and nothing else",
     }
 }

@@ -8,7 +8,6 @@ mod geometries;
 mod oracle;
 
 use super::support::{no_rules, touch_all, unit_roundoff};
-use crate::dtype;
 use crate::op::{Op, Tolerance};
 
 /// The schema.
@@ -37,13 +36,9 @@ pub static OP: Op = Op {
 
 fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
     Tolerance {
-        // f16 has subnormals within reach: their spacing is absolute, 2^-24, and small rows with a large eps meet it.
-        absolute: if dtype == dtype::F16 {
-            2f64.powi(-14)
-        } else {
-            2f64.powi(-22)
-        },
+        absolute: 0.0,
         relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-14),
+        floor: Tolerance::floor_of(dtype),
         reason: "one rounding to the output type (2^-24 f32, 2^-11 f16, 2^-8 bf16), and 2^-14 for a sum of up to 16,384 squares \
                  in f32: all terms are positive, so a running sum is off by at most 8,192 half-spacings of 2^-24 in the worst \
                  case and the root halves that; in practice by less than 2^-18",

@@ -7,7 +7,6 @@ mod geometries;
 mod oracle;
 
 use super::support::{no_rules, touch_all, unit_roundoff};
-use crate::dtype;
 use crate::op::{Op, Tolerance};
 
 /// The schema.
@@ -38,13 +37,9 @@ pub static OP: Op = Op {
 
 fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
     Tolerance {
-        // Below f32's range the exponential flushes, and f16 has subnormals of spacing 2^-24 within reach.
-        absolute: if dtype == dtype::F16 {
-            2f64.powi(-18)
-        } else {
-            2f64.powi(-22)
-        },
+        absolute: 0.0,
         relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-19),
+        floor: Tolerance::floor_of(dtype),
         reason: "one rounding to the output type (2^-24 f32, 2^-11 f16, 2^-8 bf16), and 2^-19 for an exponential of up to 16 \
                  spacings of error in f32, followed by a sum, a quotient and a product of one rounding each",
     }
