@@ -207,8 +207,14 @@ impl FailedProvider {
         FailedProvider {
             path: provider.path.clone(),
             name: Some(decl.name.clone()),
-            kernels: decl.kernels.iter().map(|kernel| ManifestKernel::of(kernel, decl)).collect(),
-            reason: Reason::NotStarted { words: words.to_owned() },
+            kernels: decl
+                .kernels
+                .iter()
+                .map(|kernel| ManifestKernel::of(kernel, decl))
+                .collect(),
+            reason: Reason::NotStarted {
+                words: words.to_owned(),
+            },
         }
     }
 

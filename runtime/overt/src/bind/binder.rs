@@ -1,0 +1,654 @@
+//! A schema compiled for binding: one pass over operands and attributes, without allocation.
+
+use super::args::{Arguments, bind_error};
+use super::{BindError, BindProblem, MAX_ATTRS, MAX_OPERANDS, MAX_SYMBOLS};
+use crate::memory::{Overlap, Tensor, View, overlap};
+use crate::registry::Op;
+use crate::value::{NONE, raw_bool, raw_f64, raw_i64, raw_str};
+use overt_abi::{
+    OVERT_TENSOR_ABSENT, OVERT_VALUE_I64, OVERT_VALUE_NONE, OvertDType, OvertTensor, OvertValue,
+};
+use overt_kernels::schema::{AttrDefault, AttrValue, Dtypes, Expr, Role, Schema};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// A schema ready to bind against.
+pub(crate) struct Binder {
+    schema: Arc<Schema>,
+    operands: Box<[OperandSpec]>,
+    attrs: Box<[AttrSpec]>,
+    /// Bit i: operand i is written.
+    written: u32,
+    /// Outputs (not in-outs), whose emptiness makes a call empty; where there are none, all inputs that are only read.
+    work: u32,
+}
+
+struct OperandSpec {
+    optional: bool,
+    dtypes: DtypeSpec,
+    dims: Box<[DimSpec]>,
+    may_alias: u32,
+}
+
+enum DtypeSpec {
+    Of(Box<[OvertDType]>),
+    Like(usize),
+}
+
+enum DimSpec {
+    Symbol(usize),
+    Expr(Expr),
+}
+
+enum AttrSpec {
+    Required,
+    Value(OvertValue),
+    Bound(Expr),
+}
+
+// SAFETY: the raw default values hold numbers, or text that points into the schema that the binder keeps, never written.
+unsafe impl Send for Binder {}
+// SAFETY: as above.
+unsafe impl Sync for Binder {}
+
+/// A problem that fits its schema: what facts are read from and what the ABI is given.
+pub(crate) struct Bound {
+    pub(crate) symbols: [i64; MAX_SYMBOLS],
+    /// Bit i: symbol i has a value.
+    pub(crate) known: u32,
+    /// Bit i: operand i is present.
+    pub(crate) present: u32,
+    /// An output is exactly the memory of another operand, as the schema allows.
+    pub(crate) in_place: bool,
+    /// Bit i: operand i lies in a packed layout.
+    pub(crate) packed: u32,
+    /// There is nothing to compute.
+    pub(crate) empty: bool,
+    pub(crate) attrs: [OvertValue; MAX_ATTRS],
+    pub(crate) raw: [MaybeUninit<OvertTensor>; MAX_OPERANDS],
+}
+
+impl Bound {
+    /// Room for a binding.
+    #[inline]
+    pub(crate) fn new() -> Bound {
+        Bound {
+            symbols: [0; MAX_SYMBOLS],
+            known: 0,
+            present: 0,
+            in_place: false,
+            packed: 0,
+            empty: false,
+            attrs: [NONE; MAX_ATTRS],
+            raw: [const { MaybeUninit::uninit() }; MAX_OPERANDS],
+        }
+    }
+}
+
+impl Binder {
+    /// Compiles a schema; an error names the limit that it exceeds.
+    pub(crate) fn new(schema: &Arc<Schema>) -> Result<Binder, String> {
+        for (what, got, most) in [
+            ("operands", schema.operands.len(), MAX_OPERANDS),
+            ("attributes", schema.attrs.len(), MAX_ATTRS),
+            ("symbols", schema.symbols.len(), MAX_SYMBOLS),
+        ] {
+            if got > most {
+                return Err(format!("{got} {what}; this host takes at most {most}"));
+            }
+        }
+        let operands: Box<[OperandSpec]> = schema
+            .operands
+            .iter()
+            .map(|o| OperandSpec {
+                optional: o.optional,
+                dtypes: match &o.dtypes {
+                    Dtypes::Of { dtypes, .. } => DtypeSpec::Of(dtypes.clone().into()),
+                    Dtypes::Like(other) => DtypeSpec::Like(*other),
+                },
+                dims: o
+                    .dims
+                    .iter()
+                    .map(|e| match e {
+                        Expr::Symbol(s) => DimSpec::Symbol(*s),
+                        other => DimSpec::Expr(other.clone()),
+                    })
+                    .collect(),
+                may_alias: o.may_alias.iter().fold(0, |mask, i| mask | 1 << i),
+            })
+            .collect();
+        let attrs = schema
+            .attrs
+            .iter()
+            .map(|a| match &a.default {
+                AttrDefault::Required => AttrSpec::Required,
+                AttrDefault::Value(v) => AttrSpec::Value(match v {
+                    AttrValue::Bool(b) => raw_bool(*b),
+                    AttrValue::I64(i) => raw_i64(*i),
+                    AttrValue::F64(f) => raw_f64(*f),
+                    AttrValue::Str(s) => raw_str(s),
+                }),
+                AttrDefault::Bound(e) => AttrSpec::Bound(e.clone()),
+            })
+            .collect();
+        let mask = |wanted: &dyn Fn(Role) -> bool| {
+            schema
+                .operands
+                .iter()
+                .enumerate()
+                .filter(|(_, o)| wanted(o.role))
+                .fold(0u32, |m, (i, _)| m | 1 << i)
+        };
+        let outputs = mask(&|r| r == Role::Out);
+        Ok(Binder {
+            schema: schema.clone(),
+            operands,
+            attrs,
+            written: mask(&|r| r != Role::In),
+            work: if outputs != 0 {
+                outputs
+            } else {
+                mask(&|r| r == Role::In)
+            },
+        })
+    }
+
+    #[inline]
+    pub(crate) fn operand_count(&self) -> usize {
+        self.operands.len()
+    }
+
+    #[inline]
+    pub(crate) fn attr_count(&self) -> usize {
+        self.attrs.len()
+    }
+
+    /// Bit i: operand i is written.
+    pub(crate) fn written(&self) -> u32 {
+        self.written
+    }
+
+    /// Whether attribute `index` is a bound, which a kernel may take as any value at or above the true one.
+    pub(crate) fn is_bound(&self, index: usize) -> bool {
+        matches!(self.attrs[index], AttrSpec::Bound(_))
+    }
+
+    /// The greatest value of a bound for the symbols of a binding.
+    pub(crate) fn limit(&self, index: usize, bound: &Bound) -> Option<i64> {
+        match &self.attrs[index] {
+            AttrSpec::Bound(expr) => expr.eval(&bound.symbols, false).ok(),
+            _ => None,
+        }
+    }
+
+    /// Binds a problem: ranks, dtypes, symbols, derived symbols, attributes and bounds, written operands, overlap. The raw
+    /// tensors borrow from the arguments.
+    #[inline]
+    pub(crate) fn bind<A: Arguments>(&self, args: &A, bound: &mut Bound) -> Result<(), BindError> {
+        for (index, spec) in self.operands.iter().enumerate() {
+            match args.view(index) {
+                Some(view) => {
+                    bound.present |= 1 << index;
+                    bound.packed |= u32::from(view.layout != 0) << index;
+                    self.operand(args, index, spec, view, bound)?;
+                    bound.raw[index].write(match args.tensor(index) {
+                        Some(tensor) => tensor.raw(),
+                        None => view.raw(0, 0, 0),
+                    });
+                }
+                None if spec.optional => {
+                    bound.raw[index].write(ABSENT);
+                }
+                None => return Err(self.missing(args.op(), index)),
+            }
+        }
+        for derived in &self.schema.derived {
+            match derived.expr.eval(&bound.symbols, derived.exact) {
+                Ok(value) => {
+                    bound.symbols[derived.symbol] = value;
+                    bound.known |= 1 << derived.symbol;
+                }
+                Err(_) => {
+                    return Err(self.expression(args.op(), &derived.expr, bound, derived.exact));
+                }
+            }
+        }
+        self.computed_extents(args, bound)?;
+        for (index, spec) in self.attrs.iter().enumerate() {
+            let given = args.attr(index);
+            bound.attrs[index] = match spec {
+                AttrSpec::Required if given.kind == OVERT_VALUE_NONE => {
+                    return Err(self.missing_attr(args.op(), index));
+                }
+                AttrSpec::Required => given,
+                AttrSpec::Value(default) => {
+                    if given.kind == OVERT_VALUE_NONE {
+                        *default
+                    } else {
+                        given
+                    }
+                }
+                AttrSpec::Bound(expr) => {
+                    let Ok(limit) = expr.eval(&bound.symbols, false) else {
+                        return Err(self.expression(args.op(), expr, bound, false));
+                    };
+                    self.bound(args.op(), index, given, limit)?
+                }
+            };
+        }
+        self.written_operands(args, bound)?;
+        bound.empty = self.is_empty(args);
+        Ok(())
+    }
+
+    #[inline]
+    fn operand<A: Arguments>(
+        &self,
+        args: &A,
+        index: usize,
+        spec: &OperandSpec,
+        view: &View,
+        bound: &mut Bound,
+    ) -> Result<(), BindError> {
+        let fits = match &spec.dtypes {
+            DtypeSpec::Of(list) => list.contains(&view.dtype),
+            DtypeSpec::Like(other) => args.view(*other).is_none_or(|o| o.dtype == view.dtype),
+        };
+        if !fits {
+            return Err(self.wrong_dtype(args, index, view));
+        }
+        if view.rank as usize != spec.dims.len() {
+            return Err(self.wrong_rank(args.op(), index, view));
+        }
+        for (dimension, dim) in spec.dims.iter().enumerate() {
+            if let DimSpec::Symbol(symbol) = dim {
+                let extent = view.shape[dimension];
+                if bound.known & 1 << symbol == 0 {
+                    bound.known |= 1 << symbol;
+                    bound.symbols[*symbol] = extent;
+                } else if bound.symbols[*symbol] != extent {
+                    return Err(self.wrong_extent(
+                        args,
+                        index,
+                        dimension,
+                        extent,
+                        bound.symbols[*symbol],
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Dimensions that are computed are checked last, when every symbol is bound.
+    #[inline]
+    fn computed_extents<A: Arguments>(&self, args: &A, bound: &Bound) -> Result<(), BindError> {
+        for (index, spec) in self.operands.iter().enumerate() {
+            for (dimension, dim) in spec.dims.iter().enumerate() {
+                if let (DimSpec::Expr(expr), Some(view)) = (dim, args.view(index)) {
+                    let Ok(wanted) = expr.eval(&bound.symbols, true) else {
+                        return Err(self.expression(args.op(), expr, bound, true));
+                    };
+                    if wanted != view.shape[dimension] {
+                        return Err(self.wrong_extent(
+                            args,
+                            index,
+                            dimension,
+                            view.shape[dimension],
+                            wanted,
+                        ));
+                    }
+                }
+            }
+        }
+        // A symbol that `where` defines may stand alone in a dimension: it was taken from the extent first, then computed.
+        for derived in &self.schema.derived {
+            for (index, spec) in self.operands.iter().enumerate() {
+                for (dimension, dim) in spec.dims.iter().enumerate() {
+                    if let (DimSpec::Symbol(symbol), Some(view)) = (dim, args.view(index))
+                        && *symbol == derived.symbol
+                        && view.shape[dimension] != bound.symbols[*symbol]
+                    {
+                        let wanted = bound.symbols[*symbol];
+                        return Err(self.wrong_extent(
+                            args,
+                            index,
+                            dimension,
+                            view.shape[dimension],
+                            wanted,
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn bound(
+        &self,
+        op: &Op,
+        index: usize,
+        given: OvertValue,
+        limit: i64,
+    ) -> Result<OvertValue, BindError> {
+        if given.kind == OVERT_VALUE_NONE {
+            return Ok(raw_i64(limit));
+        }
+        // SAFETY: a bound is an integer attribute, and setters check the type.
+        let value = unsafe { given.data.i };
+        if given.kind == OVERT_VALUE_I64 && (0..=limit).contains(&value) {
+            return Ok(given);
+        }
+        let attr = &self.schema.attrs[index];
+        let AttrDefault::Bound(expr) = &attr.default else {
+            unreachable!("only bounds come here")
+        };
+        Err(bind_error(
+            op,
+            BindProblem::Bound {
+                attr: attr.name.clone(),
+                got: value,
+                limit,
+                expression: expr.shown(&self.schema.symbols).to_string(),
+            },
+        ))
+    }
+
+    #[inline]
+    fn written_operands<A: Arguments>(&self, args: &A, bound: &mut Bound) -> Result<(), BindError> {
+        let mut rest = self.written & bound.present;
+        while rest != 0 {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let Some(view) = args.view(index) else {
+                continue;
+            };
+            if view.read_only {
+                let operand = self.schema.operands[index].name.clone();
+                return Err(bind_error(args.op(), BindProblem::ReadOnly { operand }));
+            }
+            if !view.contiguous {
+                self.distinct_elements(args.op(), index, view)?;
+            }
+            let Some(tensor) = args.tensor(index) else {
+                continue;
+            };
+            self.apart(args, index, tensor, bound)?;
+        }
+        Ok(())
+    }
+
+    /// A written operand may overlap no other, but for the very same elements where the schema says so.
+    #[inline]
+    fn apart<A: Arguments>(
+        &self,
+        args: &A,
+        index: usize,
+        tensor: &Tensor,
+        bound: &mut Bound,
+    ) -> Result<(), BindError> {
+        for other in 0..self.operands.len() {
+            // Pairs of written operands are compared once.
+            if other == index || (other < index && self.written & 1 << other != 0) {
+                continue;
+            }
+            let Some(with) = args.tensor(other) else {
+                continue;
+            };
+            let (a, b) = (&tensor.allocation, &with.allocation);
+            let starts = if a.handle() == b.handle() {
+                (tensor.view.byte_offset, with.view.byte_offset)
+            } else if a.address() != 0 && b.address() != 0 {
+                // Two imports may name the same memory.
+                (
+                    a.address() + tensor.view.byte_offset,
+                    b.address() + with.view.byte_offset,
+                )
+            } else {
+                continue;
+            };
+            match overlap(&tensor.view, starts.0, &with.view, starts.1) {
+                Overlap::None => {}
+                Overlap::Same if self.operands[index].may_alias & 1 << other != 0 => {
+                    bound.in_place = true
+                }
+                _ => return Err(self.overlapping(args.op(), index, other)),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn is_empty<A: Arguments>(&self, args: &A) -> bool {
+        let mut rest = self.work;
+        let mut any = false;
+        while rest != 0 {
+            let index = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            if let Some(view) = args.view(index) {
+                if view.elements != 0 {
+                    return false;
+                }
+                any = true;
+            }
+        }
+        any
+    }
+
+    fn distinct_elements(&self, op: &Op, index: usize, view: &View) -> Result<(), BindError> {
+        let mut dims: Vec<usize> = (0..view.rank as usize)
+            .filter(|d| view.shape[*d] > 1)
+            .collect();
+        dims.sort_unstable_by_key(|d| view.strides[*d]);
+        let mut reach = 0;
+        for dimension in dims {
+            let stride = view.strides[dimension];
+            if view.elements > 0 && stride <= reach {
+                let operand = self.schema.operands[index].name.clone();
+                return Err(bind_error(
+                    op,
+                    BindProblem::SharedElements {
+                        operand,
+                        dimension,
+                        stride,
+                    },
+                ));
+            }
+            reach += stride * (view.shape[dimension] - 1);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn missing(&self, op: &Op, index: usize) -> BindError {
+        let operand = &self.schema.operands[index];
+        bind_error(
+            op,
+            BindProblem::Missing {
+                operand: operand.name.clone(),
+                wanted: format!("{}{}", self.dtypes_text(index), self.dims_text(index)),
+            },
+        )
+    }
+
+    #[cold]
+    fn missing_attr(&self, op: &Op, index: usize) -> BindError {
+        bind_error(
+            op,
+            BindProblem::MissingAttr {
+                attr: self.schema.attrs[index].name.clone(),
+            },
+        )
+    }
+
+    #[cold]
+    fn wrong_dtype<A: Arguments>(&self, args: &A, index: usize, view: &View) -> BindError {
+        let wanted = match &self.operands[index].dtypes {
+            DtypeSpec::Like(other) => format!(
+                "{} like `{}`",
+                args.view(*other)
+                    .map_or_else(String::new, |v| overt_kernels::dtype::Shown(v.dtype)
+                        .to_string()),
+                self.schema.operands[*other].name
+            ),
+            DtypeSpec::Of(list) => {
+                let names: Vec<String> = list
+                    .iter()
+                    .map(|d| overt_kernels::dtype::Shown(*d).to_string())
+                    .collect();
+                if names.len() > 1 {
+                    format!("one of {}", names.join(", "))
+                } else {
+                    names.join("")
+                }
+            }
+        };
+        bind_error(
+            args.op(),
+            BindProblem::DType {
+                operand: self.schema.operands[index].name.clone(),
+                got: overt_kernels::dtype::Shown(view.dtype).to_string(),
+                wanted,
+            },
+        )
+    }
+
+    #[cold]
+    fn wrong_rank(&self, op: &Op, index: usize, view: &View) -> BindError {
+        bind_error(
+            op,
+            BindProblem::Rank {
+                operand: self.schema.operands[index].name.clone(),
+                got: view.rank,
+                wanted: self.operands[index].dims.len() as u32,
+                dims: self.dims_text(index),
+            },
+        )
+    }
+
+    #[cold]
+    fn wrong_extent<A: Arguments>(
+        &self,
+        args: &A,
+        index: usize,
+        dimension: usize,
+        got: i64,
+        wanted: i64,
+    ) -> BindError {
+        let expr = &self.schema.operands[index].dims[dimension];
+        let by = self.binder_of(args, expr);
+        bind_error(
+            args.op(),
+            BindProblem::Extent {
+                operand: self.schema.operands[index].name.clone(),
+                dimension,
+                got,
+                expression: expr.shown(&self.schema.symbols).to_string(),
+                wanted,
+                by,
+            },
+        )
+    }
+
+    /// Which operands gave the symbols of an expression their values.
+    fn binder_of<A: Arguments>(&self, args: &A, expr: &Expr) -> String {
+        let mut sources = Vec::new();
+        for symbol in expr.symbols() {
+            if let Some(derived) = self.schema.derived.iter().find(|d| d.symbol == symbol) {
+                sources.push(format!(
+                    "{} = {}",
+                    self.schema.symbols[symbol],
+                    derived.expr.shown(&self.schema.symbols)
+                ));
+                continue;
+            }
+            let found = self.operands.iter().enumerate().find_map(|(i, spec)| {
+                args.view(i)?;
+                let d = spec
+                    .dims
+                    .iter()
+                    .position(|d| matches!(d, DimSpec::Symbol(s) if *s == symbol))?;
+                Some(format!(
+                    "dimension {d} of `{}`",
+                    self.schema.operands[i].name
+                ))
+            });
+            sources.extend(found);
+        }
+        if sources.is_empty() {
+            "the schema".into()
+        } else {
+            sources.join(" and ")
+        }
+    }
+
+    #[cold]
+    fn expression(&self, op: &Op, expr: &Expr, bound: &Bound, exact: bool) -> BindError {
+        let what = match self.schema.eval(expr, &bound.symbols, exact) {
+            Err(error) => error.to_string(),
+            Ok(value) => format!("`{}` is {value}", expr.shown(&self.schema.symbols)),
+        };
+        bind_error(op, BindProblem::Expression { what })
+    }
+
+    #[cold]
+    fn overlapping(&self, op: &Op, index: usize, other: usize) -> BindError {
+        let schema = &self.schema;
+        let allowed: Vec<String> = schema.operands[index]
+            .may_alias
+            .iter()
+            .map(|i| schema.operands[*i].name.clone())
+            .collect();
+        bind_error(
+            op,
+            BindProblem::Overlap {
+                operand: schema.operands[index].name.clone(),
+                other: schema.operands[other].name.clone(),
+                allowed: if allowed.is_empty() {
+                    "the schema allows that for no operand".into()
+                } else {
+                    format!(
+                        "the schema allows exactly the same elements as {}",
+                        super::error::list(&allowed)
+                    )
+                },
+            },
+        )
+    }
+
+    fn dims_text(&self, index: usize) -> String {
+        let dims: Vec<String> = self.schema.operands[index]
+            .dims
+            .iter()
+            .map(|e| e.shown(&self.schema.symbols).to_string())
+            .collect();
+        format!("[{}]", dims.join(","))
+    }
+
+    fn dtypes_text(&self, index: usize) -> String {
+        match &self.schema.operands[index].dtypes {
+            Dtypes::Of { class, .. } => class.clone(),
+            Dtypes::Like(other) => format!("like {}", self.schema.operands[*other].name),
+        }
+    }
+}
+
+const ABSENT: OvertTensor = OvertTensor {
+    size: size_of::<OvertTensor>() as u32,
+    flags: OVERT_TENSOR_ABSENT,
+    dtype: OvertDType {
+        code: 0,
+        bits: 0,
+        lanes: 0,
+    },
+    rank: 0,
+    handle: 0,
+    byte_offset: 0,
+    address: 0,
+    allocation_bytes: 0,
+    alignment: 0,
+    layout: 0,
+    shape: std::ptr::null(),
+    strides: std::ptr::null(),
+};

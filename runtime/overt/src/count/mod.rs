@@ -1,0 +1,9 @@
+//! Counters of what ran, and witnesses over them.
+
+mod counts;
+mod shard;
+mod witness;
+
+pub use counts::Counts;
+pub(crate) use shard::{MAX_SLOTS, Shard, Shards};
+pub use witness::{Witness, WitnessError, Witnessed};

@@ -1,0 +1,132 @@
+//! Allocations: memory of one device, freed by the provider that gave it.
+
+use crate::error::Error;
+use crate::registry::Device;
+use overt_abi::{
+    OVERT_IMPORT_DEVICE_POINTER, OVERT_IMPORT_HOST_POINTER, OVERT_MEMORY_HOST_VISIBLE,
+    OvertAllocation, OvertImport,
+};
+use std::sync::Arc;
+
+/// What memory is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum MemoryKind {
+    /// Wherever the device works fastest.
+    #[default]
+    Device,
+    /// Also readable and writable by the host, at [`Allocation::host_address`].
+    HostVisible,
+}
+
+/// Memory of one device. Shared by the tensors that view it; freed when the last is gone *and* every stream has passed the
+/// work that may use it. May be dropped on any thread; dropping never waits.
+#[derive(Debug)]
+pub struct Allocation {
+    device: Device,
+    raw: OvertAllocation,
+}
+
+impl Allocation {
+    /// Allocates `bytes` (0 is taken as 1) aligned to `alignment`, a power of two or 0 for the device's own.
+    pub fn new(
+        device: &Device,
+        bytes: u64,
+        alignment: u64,
+        kind: MemoryKind,
+    ) -> Result<Arc<Allocation>, Error> {
+        let flags = match kind {
+            MemoryKind::Device => 0,
+            MemoryKind::HostVisible => OVERT_MEMORY_HOST_VISIBLE,
+        };
+        let raw = device.alloc(bytes.max(1), alignment, flags)?;
+        Ok(Arc::new(Allocation {
+            device: device.clone(),
+            raw,
+        }))
+    }
+
+    /// Takes in memory of the device that somebody else owns, an engine's say.
+    ///
+    /// # Safety
+    ///
+    /// `address` is a device address of at least `bytes` bytes. It stays valid until this allocation, every tensor and graph
+    /// that views it, and all work enqueued on them are gone.
+    pub unsafe fn import_device(
+        device: &Device,
+        address: u64,
+        bytes: u64,
+    ) -> Result<Arc<Allocation>, Error> {
+        // SAFETY: passed on to the caller.
+        unsafe { Self::import(device, OVERT_IMPORT_DEVICE_POINTER, address, bytes) }
+    }
+
+    /// Takes in host memory that the device shall address.
+    ///
+    /// # Safety
+    ///
+    /// As [`Allocation::import_device`], for `bytes` bytes of host memory at `pointer`; while work on it is pending the host
+    /// does not write it, nor read what is written by that work.
+    pub unsafe fn import_host(
+        device: &Device,
+        pointer: *const u8,
+        bytes: u64,
+    ) -> Result<Arc<Allocation>, Error> {
+        // SAFETY: passed on to the caller.
+        unsafe { Self::import(device, OVERT_IMPORT_HOST_POINTER, pointer as u64, bytes) }
+    }
+
+    unsafe fn import(
+        device: &Device,
+        kind: u32,
+        native: u64,
+        bytes: u64,
+    ) -> Result<Arc<Allocation>, Error> {
+        let import = OvertImport {
+            size: size_of::<OvertImport>() as u32,
+            kind,
+            native,
+            bytes,
+        };
+        let raw = device.import_memory(&import)?;
+        Ok(Arc::new(Allocation {
+            device: device.clone(),
+            raw,
+        }))
+    }
+
+    /// The device it belongs to.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Its size in bytes, at least what was asked for.
+    pub fn bytes(&self) -> u64 {
+        self.raw.bytes
+    }
+
+    /// A power of two that divides its address.
+    pub fn alignment(&self) -> u64 {
+        self.raw.alignment.max(1)
+    }
+
+    /// Device address of the first byte, 0 where the backend has none.
+    pub fn address(&self) -> u64 {
+        self.raw.address
+    }
+
+    /// Where the host may access it while no work on it is pending; `None` where it may not.
+    pub fn host_address(&self) -> Option<u64> {
+        (self.raw.host_address != 0).then_some(self.raw.host_address)
+    }
+
+    /// The provider's handle.
+    pub(crate) fn handle(&self) -> u64 {
+        self.raw.handle
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        self.device.retire(self.raw.handle);
+    }
+}

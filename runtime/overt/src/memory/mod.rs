@@ -1,0 +1,13 @@
+//! Device memory: views, allocations, and when an allocation may be freed.
+
+mod allocation;
+mod overlap;
+mod retire;
+mod tensor;
+mod view;
+
+pub use allocation::{Allocation, MemoryKind};
+pub(crate) use overlap::{Overlap, overlap};
+pub(crate) use retire::{Progress, Retired};
+pub use tensor::Tensor;
+pub use view::{MAX_RANK, View, ViewError};

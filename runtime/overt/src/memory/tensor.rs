@@ -1,0 +1,131 @@
+//! Tensors: a view and the allocation that it looks into.
+
+use super::{Allocation, MAX_RANK, MemoryKind, View, ViewError};
+use crate::error::Error;
+use crate::registry::Device;
+use overt_abi::{OvertDType, OvertTensor};
+use overt_kernels::dtype;
+use std::sync::Arc;
+
+/// A view into an allocation of one device. Checked when it is made: every element that an index reaches lies inside the
+/// allocation. A clone shares the memory. `Send` and `Sync`: the host never touches the memory through it.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    pub(crate) view: View,
+    pub(crate) allocation: Arc<Allocation>,
+}
+
+impl Tensor {
+    /// Allocates a contiguous tensor. Its contents are undefined.
+    pub fn empty(device: &Device, dtype: OvertDType, shape: &[i64]) -> Result<Tensor, Error> {
+        let view = View::contiguous(dtype, shape)?;
+        let allocation = Allocation::new(device, view.span_bytes, 0, MemoryKind::Device)?;
+        Tensor::over(allocation, view, 0)
+    }
+
+    /// Views an allocation: `view`'s shape and strides, first element `byte_offset` bytes in.
+    pub fn over(
+        allocation: Arc<Allocation>,
+        view: View,
+        byte_offset: u64,
+    ) -> Result<Tensor, Error> {
+        let available = allocation.bytes();
+        let end = byte_offset.checked_add(view.span_bytes);
+        if end.is_none_or(|end| end > available) {
+            return Err(ViewError::OutOfBounds {
+                needed: view.span_bytes,
+                offset: byte_offset,
+                available,
+            }
+            .into());
+        }
+        let view = view.at(byte_offset, allocation.alignment());
+        let needed = dtype::element_bytes(view.dtype).unwrap_or(1);
+        // An element that straddles its own alignment cannot be loaded by most devices, and no kernel declares that it can.
+        if needed.is_power_of_two() && view.alignment < needed && view.span_bytes > 0 {
+            return Err(ViewError::Misaligned {
+                alignment: view.alignment,
+                dtype: dtype::name(view.dtype).unwrap_or("?"),
+                needed,
+            }
+            .into());
+        }
+        Ok(Tensor { view, allocation })
+    }
+
+    /// The part of dimension `dimension` from `start` for `len` elements.
+    pub fn slice(&self, dimension: usize, start: i64, len: i64) -> Result<Tensor, Error> {
+        let mut shape = [0; MAX_RANK];
+        let rank = self.view.rank as usize;
+        shape[..rank].copy_from_slice(self.view.shape());
+        let extent = *self.view.shape().get(dimension).ok_or(ViewError::Rank {
+            rank: dimension + 1,
+        })?;
+        if start < 0 || len < 0 || start.checked_add(len).is_none_or(|end| end > extent) {
+            return Err(ViewError::Slice {
+                dimension,
+                start,
+                len,
+                extent,
+            }
+            .into());
+        }
+        shape[dimension] = len;
+        let mut view = View::strided(self.view.dtype, &shape[..rank], self.view.strides())?;
+        view.read_only = self.view.read_only;
+        // A start inside the extent was reached before, so neither product nor sum can wrap.
+        let elements = start as u64 * self.view.strides[dimension] as u64;
+        let bytes = if len == 0 {
+            0
+        } else {
+            dtype::bytes_for(self.view.dtype, elements).unwrap_or(0)
+        };
+        Tensor::over(self.allocation.clone(), view, self.view.byte_offset + bytes)
+    }
+
+    /// The same elements, not to be written through.
+    #[must_use]
+    pub fn read_only(mut self) -> Tensor {
+        self.view = self.view.read_only();
+        self
+    }
+
+    /// Marks the memory as holding the packed layout `layout` of a weight.
+    pub(crate) fn packed(mut self, layout: u64) -> Tensor {
+        self.view.layout = layout;
+        self
+    }
+
+    /// How it lies.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Its memory.
+    pub fn allocation(&self) -> &Arc<Allocation> {
+        &self.allocation
+    }
+
+    /// The device it lies on.
+    pub fn device(&self) -> &Device {
+        self.allocation.device()
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> OvertDType {
+        self.view.dtype
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &[i64] {
+        self.view.shape()
+    }
+
+    pub(crate) fn raw(&self) -> OvertTensor {
+        self.view.raw(
+            self.allocation.handle(),
+            self.allocation.address(),
+            self.allocation.bytes(),
+        )
+    }
+}

@@ -1,0 +1,14 @@
+//! Selection: the order of candidates, the fast path over compiled guards, and the explanation over all clauses.
+
+mod explain;
+mod policy;
+mod ready;
+mod rules;
+mod selection;
+mod table;
+
+pub(crate) use explain::explain;
+pub use policy::{Denial, FallbackRule, OnFallback, Pin, Policy};
+pub(crate) use ready::Ready;
+pub use selection::{Chosen, Fallback, Rejected, Selection};
+pub(crate) use table::{KeyWords, MAX_FACTS, Table};
