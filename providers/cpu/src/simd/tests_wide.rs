@@ -91,9 +91,9 @@ impl Simd for Wide {
         unsafe { p.cast::<V>().read_unaligned() }
     }
     unsafe fn load_head(self, p: *const f32, head: usize) -> V {
-        // SAFETY: only the head is read.
         core::array::from_fn(|i| {
             if i < head {
+                // SAFETY: only the head is read.
                 unsafe { p.add(i).read_unaligned() }
             } else {
                 0.0
@@ -115,9 +115,9 @@ impl Simd for Wide {
         unsafe { p.cast::<H>().read_unaligned() }
     }
     unsafe fn load16_head(self, p: *const u16, head: usize) -> H {
-        // SAFETY: only the head is read.
         core::array::from_fn(|i| {
             if i < head {
+                // SAFETY: only the head is read.
                 unsafe { p.add(i).read_unaligned() }
             } else {
                 0

@@ -14,8 +14,9 @@ use core::ops::Range;
 
 /// Rows of `a` in a block: a multiple of every tile height.
 const ROWS: usize = 96;
-/// Columns of the output in a block.
-pub const COLUMNS: usize = 64;
+/// Columns of the output in a block: packing a block of `a` is paid once for them. Their accumulators need not stay in the
+/// second-level cache, since each is touched once for [`DEPTH`] elements.
+pub const COLUMNS: usize = 256;
 /// Elements of *k* in a block: a multiple of the lanes of every instruction set.
 const DEPTH: usize = 512;
 /// Columns of a tile.
