@@ -260,3 +260,69 @@ fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     };
     write().with_context(|| path.display().to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use overt::load::decl::{KernelDecl, KernelFlags, Tier, Unusable};
+
+    fn kernel(id: &str) -> KernelDecl {
+        KernelDecl {
+            index: 0,
+            id: id.into(),
+            op: "add.1".into(),
+            tier: Tier::Tuned,
+            priority: 0,
+            flags: KernelFlags::default(),
+            handles: Vec::new(),
+            clauses: Vec::new(),
+            images: Vec::new(),
+            entries: vec!["add".into()],
+            knobs: Vec::new(),
+            numeric_class: None,
+            not_built: None,
+            doc: String::new(),
+            guard: None,
+            must_hold: Vec::new(),
+            unusable: Vec::new(),
+        }
+    }
+
+    fn provider(kernels: Vec<KernelDecl>) -> ProviderDecl {
+        ProviderDecl {
+            abi_version: 1,
+            name: "p".into(),
+            version: "1".into(),
+            ops: Vec::new(),
+            kernels,
+            images: Vec::new(),
+            knobs: Vec::new(),
+            build: None,
+        }
+    }
+
+    #[test]
+    fn a_dropped_registration_an_unknown_kernel_and_an_unusable_one_are_named() {
+        let folder = std::env::temp_dir().join(format!("overt-xtask-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let source = "kernel! { id: \"p/add/a\", op: 1, tier: 1 } kernel! { id: \"p/add/b\", op: 1, tier: 1 }";
+        std::fs::write(folder.join("add.rs"), source).unwrap();
+        let same = compare(
+            &folder,
+            &provider(vec![kernel("p/add/a"), kernel("p/add/b")]),
+        );
+        let mut broken = kernel("p/add/a");
+        broken.unusable.push(Unusable::NoEntries);
+        let differs = compare(&folder, &provider(vec![broken, kernel("p/add/c")]));
+        std::fs::remove_dir_all(&folder).unwrap();
+        same.unwrap();
+        let words = format!("{:#}", differs.unwrap_err());
+        for part in [
+            "`p/add/b` is declared in",
+            "`p/add/c` is in the library and no",
+            "`p/add/a` could never be chosen",
+        ] {
+            assert!(words.contains(part), "{part}: {words}");
+        }
+    }
+}

@@ -49,7 +49,7 @@ pub struct Manifest {
     /// The sanitizer it was built with, empty for none.
     #[serde(default)]
     pub sanitizer: String,
-    /// Revision of its sources, with `-dirty` where they were changed.
+    /// Revision of its sources, as the build states it, uncommitted changes included.
     #[serde(default)]
     pub revision: String,
     /// Compiler and version.
