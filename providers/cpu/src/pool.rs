@@ -3,12 +3,10 @@
 //! The pool's size and stack are always stated, because a pool without them asks the environment.
 
 use overt_sdk::{Error, Result};
-use parking_lot::{Condvar, Mutex};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
 
 /// Below this many multiply-adds (or comparable steps) handing work to other threads costs more than it saves: about ten
 /// microseconds of one core.
@@ -17,55 +15,52 @@ const WORTH_SHARING: u64 = 50_000;
 /// Enough for every body: the deepest keeps its arrays in scratch memory.
 const STACK_BYTES: usize = 2 << 20;
 
-#[derive(Default)]
-struct Alive {
-    count: Mutex<usize>,
-    changed: Condvar,
-}
-
 /// Worker threads that live as long as the device. Dropping the pool waits until they have ended.
 pub struct Pool {
     pool: Option<ThreadPool>,
     threads: usize,
-    alive: Arc<Alive>,
+    handles: Vec<JoinHandle<()>>,
 }
 
 impl Pool {
     /// A pool of `threads` workers; with one, everything runs on the stream's own worker.
     pub fn new(threads: usize) -> Result<Self> {
-        let alive = Arc::new(Alive::default());
+        let mut handles = Vec::new();
         if threads <= 1 {
             return Ok(Self {
                 pool: None,
                 threads: 1,
-                alive,
+                handles,
             });
         }
-        let (started, ended) = (alive.clone(), alive.clone());
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
-            .stack_size(STACK_BYTES)
-            .thread_name(|i| format!("overt-cpu-{i}"))
-            .start_handler(move |_| {
-                overt_sdk::adopt_thread();
-                *started.count.lock() += 1;
-            })
-            .exit_handler(move |_| {
-                *ended.count.lock() -= 1;
-                ended.changed.notify_all();
+            // Spawned here and not by the pool, which would not let anyone join them.
+            .spawn_handler(|worker| {
+                let handle = Builder::new()
+                    .name(format!("overt-cpu-{}", worker.index()))
+                    .stack_size(STACK_BYTES)
+                    .spawn(|| {
+                        overt_sdk::adopt_thread();
+                        worker.run();
+                    })?;
+                handles.push(handle);
+                Ok(())
             })
             .build()
             .map_err(|e| Error::internal(format!("no pool of {threads} threads: {e}")))?;
-        // All have started before anyone may wait for their end.
-        pool.broadcast(|_| ());
         Ok(Self {
             pool: Some(pool),
             threads,
-            alive,
+            handles,
         })
     }
 
     /// Number of workers, at least 1.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "only the vector bodies choose their own grain")
+    )]
     pub fn threads(&self) -> usize {
         self.threads
     }
@@ -92,24 +87,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        if self.pool.take().is_some() {
-            let mut count = self.alive.count.lock();
-            while *count > 0 {
-                self.alive.changed.wait(&mut count);
-            }
+        self.pool = None;
+        for handle in self.handles.drain(..) {
+            // Bodies' panics are caught by whoever waits for them, so a worker itself does not panic.
+            let _ = handle.join();
         }
     }
-}
-
-/// Runs `f` with at least `len` numbers of scratch memory that the thread keeps, whose contents do not matter.
-pub fn with_scratch<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
-    thread_local! {
-        static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
-    }
-    SCRATCH.with_borrow_mut(|scratch| {
-        if scratch.len() < len {
-            scratch.resize(len, 0.0);
-        }
-        f(&mut scratch[..len])
-    })
 }

@@ -3,6 +3,7 @@
 use crate::simd::{ElemType, Isa};
 use overt_sdk::dtypes::{self, BF16, F16, F32};
 use overt_sdk::{Error, Result, TensorView};
+use std::cell::RefCell;
 
 /// Refuses instructions that this machine does not run, whatever chose the kernel.
 pub fn available(isa: Isa) -> Result<()> {
@@ -62,4 +63,17 @@ pub fn aligned(view: &TensorView<'_>, operand: usize, bytes: u64) -> Result<()> 
         "operand {operand}: address {:#x} is not a multiple of {bytes}",
         view.address()
     )))
+}
+
+/// Runs `f` with at least `len` numbers of scratch memory that the thread keeps, whose contents do not matter.
+pub fn with_scratch<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
+    thread_local! {
+        static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        if scratch.len() < len {
+            scratch.resize(len, 0.0);
+        }
+        f(&mut scratch[..len])
+    })
 }

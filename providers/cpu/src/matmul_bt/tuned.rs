@@ -35,10 +35,10 @@ pub use x86::run;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use crate::pool::{Pool, with_scratch};
+    use crate::pool::Pool;
     use crate::simd::matmul::{MatmulArgs, grain, rows, scratch_len};
     use crate::simd::{ElemType, Isa};
-    use crate::vectors::{available, elements, elements_mut};
+    use crate::vectors::{available, elements, elements_mut, with_scratch};
     use overt_sdk::Result;
     use overt_sdk::host::Job;
 

@@ -21,7 +21,6 @@ overt_sdk::kernel! {
         fact("device.feature.f16c").is(true).source("f16 is decoded in registers"),
     ],
     needs: tuned::needs(),
-    guard: (tuned::GUARD_REASON, tuned::GUARD_READS, tuned::guard),
     numeric_class: "cpu.paged_attention.avx2",
     flags: CAPTURE_SAFE | DETERMINISTIC,
     not_built: NO_X86,

@@ -22,7 +22,6 @@ overt_sdk::kernel! {
         fact("device.feature.avx512dq").is(true).source("256-bit parts of a register"),
     ],
     needs: tuned::needs(),
-    guard: (tuned::GUARD_REASON, tuned::GUARD_READS, tuned::guard),
     numeric_class: "cpu.paged_attention.avx512",
     flags: CAPTURE_SAFE | DETERMINISTIC,
     not_built: NO_X86,

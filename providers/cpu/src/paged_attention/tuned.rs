@@ -1,10 +1,10 @@
-//! What the vector kernels of attention share: their clauses, their guard, their launch, and the way from a call to the bodies.
+//! What the vector kernels of attention share: their clauses, their launch, and the way from a call to the bodies.
 
 use super::problem;
+use overt_sdk::Result;
 use overt_sdk::declare::Clause;
 use overt_sdk::declare::words::*;
 use overt_sdk::host::{Body, Launch};
-use overt_sdk::{CallView, DeviceView, Result};
 
 /// Clauses besides the instructions.
 pub fn needs() -> Vec<Clause> {
@@ -24,23 +24,6 @@ pub fn needs() -> Vec<Clause> {
     clauses
 }
 
-/// Why clauses do not suffice.
-pub const GUARD_REASON: &str = "a window without causal reaches to both sides of a query, which the bodies do not do: one test of two facts together";
-/// What the guard reads.
-pub const GUARD_READS: &[&str] = &["attr.causal", "attr.window"];
-
-/// Refuses the one combination that the bodies do not know.
-pub fn guard(_: &DeviceView<'_>, call: &CallView<'_>) -> Result<(), String> {
-    let read = || Ok((call.attr_bool(1)?, call.attr_i64(2)?));
-    let (causal, window) = read().map_err(|e: overt_sdk::Error| e.to_string())?;
-    if !causal && window > 0 {
-        return Err(format!(
-            "attribute window is {window} with causal off; this kernel knows a window with causal on alone"
-        ));
-    }
-    Ok(())
-}
-
 /// Enqueues the body over query rows and KV heads.
 pub fn launch(launch: &mut Launch<'_>, body: &'static Body) -> Result<()> {
     let call = launch.call();
@@ -57,10 +40,10 @@ mod x86 {
     use super::super::problem::{
         self, Attrs, BLOCK_TABLE, K_CACHE, OUT, QUERY, QUERY_START, SEQ_LENS, SINKS, V_CACHE,
     };
-    use crate::pool::{Pool, with_scratch};
+    use crate::pool::Pool;
     use crate::simd::Isa;
     use crate::simd::attention::{AttentionArgs, items, run_item, scratch_len};
-    use crate::vectors::{aligned, available, elements, elements_mut};
+    use crate::vectors::{aligned, available, elements, elements_mut, with_scratch};
     use overt_sdk::host::Job;
     use overt_sdk::{Result, TensorView};
 

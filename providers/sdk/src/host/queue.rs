@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 /// A sleeping worker is woken when this many commands wait: waking costs about a microsecond, enqueueing far less.
 const WAKE_AT: usize = 8;
 /// Jobs kept for reuse. More would only be reached by a burst.
-pub(crate) const KEPT_JOBS: usize = 256;
+pub(crate) const KEPT_JOBS: usize = 1024;
 
 #[derive(Default)]
 pub(crate) struct State {
