@@ -30,7 +30,7 @@ pub(crate) fn install_hook() {
     });
 }
 
-/// Marks a thread that a provider started and on which code runs outside [`catch`] (a pool's worker), so that a panic there is
+/// Marks a thread that a provider started and on which code runs outside the edge (a pool's worker), so that a panic there is
 /// as quiet as one at the edge. Call it once at the thread's start.
 pub fn adopt_thread() {
     install_hook();

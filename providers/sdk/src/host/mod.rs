@@ -26,6 +26,7 @@ mod body;
 mod capture;
 mod command;
 mod device;
+mod enqueue;
 mod event;
 mod launch;
 mod memory;
