@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The repository's root, seen from the crate that this file is compiled into.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let mut folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     while !folder.join("abi/include/overt.h").is_file() {
         assert!(

@@ -1,0 +1,125 @@
+//! Providers and programs built for the tests, each once a process, with the profile and target folder of the tests themselves.
+//! Cargo's own lock keeps test programs that build at once apart.
+
+use crate::hostile::{Scratch, compile, root};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The fake provider.
+pub fn fake() -> &'static Path {
+    library("overt-fake")
+}
+
+/// The second fake provider.
+pub fn fake2() -> &'static Path {
+    library("overt-fake2")
+}
+
+/// The CPU provider: the one that `cargo xtask build-providers` left, where the tests were given its folder, else one built here.
+pub fn cpu() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let list = std::env::var_os(overt::load::PROVIDER_PATH_VARIABLE).unwrap_or_default();
+        std::env::split_paths(&list)
+            .map(|folder| folder.join("libovert_cpu.so"))
+            .find(|library| library.is_file())
+            .unwrap_or_else(|| library("overt-provider-cpu").to_owned())
+    })
+}
+
+/// Builds every provider of this workspace that tests load, at one call of cargo.
+fn library(package: &str) -> &'static Path {
+    static BUILT: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
+    const PACKAGES: [&str; 3] = ["overt-fake", "overt-fake2", "overt-provider-cpu"];
+    let built = BUILT.get_or_init(|| {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command
+            .current_dir(root())
+            .args(["build", "--lib", "--message-format=json-render-diagnostics"])
+            .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
+            .arg("--target-dir")
+            .arg(target_folder())
+            .stderr(Stdio::inherit());
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        assert!(
+            output.status.success(),
+            "{command:?} ends with {}",
+            output.status
+        );
+        let text = String::from_utf8_lossy(&output.stdout);
+        PACKAGES
+            .into_iter()
+            .map(|package| {
+                let path = text.lines().find_map(|line| artifact(line, package));
+                (
+                    package,
+                    path.unwrap_or_else(|| panic!("cargo built no library of {package}")),
+                )
+            })
+            .collect()
+    });
+    &built[package]
+}
+
+/// The library that a message of cargo speaks of.
+fn artifact(line: &str, package: &str) -> Option<PathBuf> {
+    let message: serde_json::Value = serde_json::from_str(line).ok()?;
+    let library = message["target"]["name"].as_str()?;
+    let wanted = match package {
+        "overt-provider-cpu" => "overt_cpu".to_owned(),
+        other => other.replace('-', "_"),
+    };
+    if message["reason"] != "compiler-artifact" || library != wanted {
+        return None;
+    }
+    message["filenames"]
+        .as_array()?
+        .iter()
+        .filter_map(|name| name.as_str().map(PathBuf::from))
+        .find(|path| path.extension().is_some_and(|end| end == "so"))
+}
+
+/// The target folder in which this very test lies: `…/<profile>/deps/<test>`.
+fn target_folder() -> PathBuf {
+    let program =
+        std::env::current_exe().unwrap_or_else(|error| panic!("the running test: {error}"));
+    let above = program.ancestors().nth(3);
+    above
+        .unwrap_or_else(|| panic!("{} lies in no target folder", program.display()))
+        .to_owned()
+}
+
+/// The provider in plain C, built with the flags that its own text names.
+pub fn minimal() -> &'static Path {
+    static BUILT: OnceLock<(Scratch, PathBuf)> = OnceLock::new();
+    let (_, path) = BUILT.get_or_init(|| {
+        let scratch = Scratch::new("minimal");
+        let library = scratch.path().join("libminimal.so");
+        compile(&root().join("abi/examples/minimal.c"), &library, &[])
+            .unwrap_or_else(|error| panic!("{error}"));
+        (scratch, library)
+    });
+    path
+}
+
+/// The library of hooks, to be loaded before a program.
+pub fn hooks() -> &'static Path {
+    static BUILT: OnceLock<(Scratch, PathBuf)> = OnceLock::new();
+    let (_, path) = BUILT.get_or_init(|| {
+        let scratch = Scratch::new("hooks");
+        let library = scratch.path().join("libhooks.so");
+        // No builtins: the compiler may not replace the very functions that are defined here.
+        compile(
+            &root().join("tests/hooks/hooks.c"),
+            &library,
+            &["-fno-builtin".into(), "-ldl".into()],
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+        (scratch, library)
+    });
+    path
+}
