@@ -44,6 +44,8 @@ mod memory;
 mod registry;
 mod select;
 mod value;
+pub mod verify;
+pub mod workload;
 
 pub use crate::core::{KernelCounts, KernelListing, ProviderListing, Runtime};
 pub use bind::{Attr, BindError, BindProblem, Call, MAX_ATTRS, MAX_OPERANDS, MAX_SYMBOLS, Problem};

@@ -1,0 +1,262 @@
+//! Ops that a provider brings: geometries, contents and the answer of its own oracle.
+
+use super::VerifyError;
+use super::walk::gathered;
+use super::wanted::{Wanted, WantedOutput};
+use crate::ffi::Words;
+use crate::registry::Op;
+use crate::value::{raw_bool, raw_f64, raw_i64, raw_str};
+use overt_abi::{OVERT_OK, OVERT_TENSOR_ABSENT, OvertCall, OvertDType, OvertTensor, OvertValue};
+use overt_kernels::dtype::{self, F64};
+use overt_kernels::host::{Element, HostCall, HostError, HostTensor};
+use overt_kernels::op::{Geometry, Tolerance, Want};
+use overt_kernels::schema::{AttrDefault, AttrType, AttrValue, Dtypes};
+
+/// Extents that symbols get, in turn: one, small and distinct, a power of two, odd and larger.
+const EXTENTS: [[i64; 4]; 4] = [[1, 1, 1, 1], [2, 3, 5, 7], [16, 32, 8, 4], [33, 31, 17, 9]];
+
+/// Geometries of an op that states none: extents in turn, and each element type in turn. Those that break the schema (a
+/// quotient that is not exact) are left out.
+pub(super) fn geometries(op: &Op) -> Vec<Geometry> {
+    let schema = op.schema();
+    let bound = schema.symbols.len() - schema.derived.len();
+    let choices = schema
+        .operands
+        .iter()
+        .map(|o| match &o.dtypes {
+            Dtypes::Of { dtypes, .. } => dtypes.len(),
+            Dtypes::Like(_) => 1,
+        })
+        .max()
+        .unwrap_or(1);
+    let mut out = Vec::new();
+    for (number, extents) in EXTENTS.iter().enumerate() {
+        for choice in 0..choices {
+            let mut geometry = Geometry::named(format!("extents{number}_types{choice}"));
+            for (i, symbol) in schema.symbols[..bound].iter().enumerate() {
+                geometry
+                    .symbols
+                    .push((symbol.clone(), extents[i % extents.len()]));
+            }
+            for operand in &schema.operands {
+                if let Dtypes::Of { dtypes, .. } = &operand.dtypes {
+                    let dtype = dtypes[choice % dtypes.len()];
+                    geometry.dtypes.push((operand.name.clone(), dtype));
+                }
+            }
+            for attr in schema
+                .attrs
+                .iter()
+                .filter(|a| a.default == AttrDefault::Required)
+            {
+                let value = match attr.ty {
+                    AttrType::Bool => AttrValue::Bool(true),
+                    AttrType::I64 => AttrValue::I64(1),
+                    AttrType::F64 => AttrValue::F64(1.0),
+                    AttrType::Str => AttrValue::Str(String::new()),
+                };
+                geometry.attrs.push((attr.name.clone(), value));
+            }
+            if HostCall::from_geometry(schema, &geometry).is_ok() {
+                out.push(geometry);
+            }
+        }
+    }
+    out
+}
+
+/// Floats in [-1, 1); integers and truth values 0, the one value that an index of anything non-empty may have.
+pub(super) fn fill(call: &mut HostCall, seed: u64) -> Result<(), HostError> {
+    let mut state = seed;
+    let outputs = call.schema.input_count;
+    for (number, operand) in call.operands.iter_mut().enumerate() {
+        let Some(tensor) = operand else { continue };
+        if number >= outputs {
+            continue;
+        }
+        let float = is_float(tensor.element()?);
+        tensor.fill_with(|| {
+            if float {
+                (super::depth::next(&mut state) >> 11) as f64 / 2f64.powi(52) - 1.0
+            } else {
+                0.0
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn is_float(element: Element) -> bool {
+    matches!(
+        element,
+        Element::F64 | Element::F32 | Element::F16 | Element::Bf16
+    )
+}
+
+/// An op of a provider's own states no tolerance.
+fn tolerance(dtype: OvertDType) -> Tolerance {
+    let rounding = match dtype {
+        dtype::F64 => 2f64.powi(-50),
+        dtype::F16 => 2f64.powi(-10),
+        dtype::BF16 => 2f64.powi(-7),
+        dtype::F32 => 2f64.powi(-14),
+        _ => 0.0,
+    };
+    Tolerance {
+        absolute: rounding / 4.0,
+        relative: rounding,
+        floor: if rounding == 0.0 {
+            f64::MIN_POSITIVE
+        } else {
+            Tolerance::floor_of(dtype)
+        },
+        reason: "the provider states none: two roundings to the output type, and f32 sums of some thousand terms; integers are exact",
+    }
+}
+
+/// One operand as the oracle takes it: contiguous, floats as f64.
+struct Flat {
+    bytes: Vec<u64>,
+    dtype: OvertDType,
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+}
+
+impl Flat {
+    fn of(tensor: &HostTensor) -> Result<Flat, HostError> {
+        let element = tensor.element()?;
+        let (dtype, bytes) = if is_float(element) {
+            let values = tensor.to_f64()?;
+            (F64, values.iter().map(|v| v.to_bits()).collect())
+        } else {
+            let mut raw = gathered(tensor, &tensor.bytes, element.bytes());
+            raw.resize(raw.len().next_multiple_of(8), 0);
+            let words = raw
+                .chunks_exact(8)
+                .map(|c| u64::from_ne_bytes([c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]]));
+            (tensor.dtype, words.collect())
+        };
+        let layout = HostTensor::contiguous(dtype, &tensor.shape)?;
+        Ok(Flat {
+            bytes,
+            dtype,
+            shape: layout.shape,
+            strides: layout.strides,
+        })
+    }
+
+    fn raw(&mut self) -> OvertTensor {
+        let address = self.bytes.as_mut_ptr() as u64;
+        OvertTensor {
+            size: size_of::<OvertTensor>() as u32,
+            flags: 0,
+            dtype: self.dtype,
+            rank: self.shape.len() as u32,
+            handle: 0,
+            byte_offset: 0,
+            address,
+            allocation_bytes: self.bytes.len() as u64 * 8,
+            alignment: 8,
+            layout: 0,
+            shape: self.shape.as_ptr(),
+            strides: self.strides.as_ptr(),
+        }
+    }
+
+    fn values(&self) -> Result<Vec<f64>, HostError> {
+        let mut layout = HostTensor::contiguous(self.dtype, &self.shape)?;
+        let bytes: Vec<u8> = self.bytes.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        let len = layout.bytes.len();
+        layout.bytes.copy_from_slice(&bytes[..len]);
+        layout.to_f64()
+    }
+}
+
+/// Asks the provider's oracle.
+pub(super) fn wanted(op: &Op, host: &HostCall) -> Result<Wanted, VerifyError> {
+    let Some(oracle) = op.0.oracle else {
+        return Err(VerifyError::NoOracle {
+            op: op.name().to_owned(),
+        });
+    };
+    let mut flats = host
+        .operands
+        .iter()
+        .map(|t| t.as_ref().map(Flat::of).transpose())
+        .collect::<Result<Vec<_>, HostError>>()?;
+    let raw: Vec<OvertTensor> = flats
+        .iter_mut()
+        .map(|flat| flat.as_mut().map_or_else(absent, Flat::raw))
+        .collect();
+    let attrs: Vec<OvertValue> = host.attrs.iter().map(attr).collect();
+    let call = OvertCall {
+        size: size_of::<OvertCall>() as u32,
+        flags: 0,
+        operand_count: raw.len() as u32,
+        attr_count: attrs.len() as u32,
+        operands: raw.as_ptr(),
+        attrs: attrs.as_ptr(),
+        knobs: std::ptr::null(),
+        knob_count: 0,
+        reserved: 0,
+        workspace: std::ptr::null(),
+        plan: std::ptr::null_mut(),
+    };
+    let mut words = Words::default();
+    let sink = words.sink();
+    // SAFETY: the oracle lies in a library that is never unloaded. Every operand is contiguous host memory that lives, exclusively
+    // ours, until the call returns; shapes, strides, attributes and sink do too.
+    let status = unsafe { oracle(&call, &sink) };
+    if status != OVERT_OK {
+        return Err(VerifyError::Oracle {
+            op: op.name().to_owned(),
+            status,
+            words: words.take(),
+        });
+    }
+    let outputs = host
+        .outputs()
+        .into_iter()
+        .filter_map(|operand| {
+            let dtype = host.operands[operand].as_ref()?.dtype;
+            let flat = flats[operand].as_ref()?;
+            Some(flat.values().map(|values| WantedOutput {
+                operand,
+                want: Want::All,
+                values,
+                tolerance: tolerance(dtype),
+            }))
+        })
+        .collect::<Result<Vec<_>, HostError>>()?;
+    Ok(Wanted { outputs })
+}
+
+fn absent() -> OvertTensor {
+    OvertTensor {
+        size: size_of::<OvertTensor>() as u32,
+        flags: OVERT_TENSOR_ABSENT,
+        dtype: OvertDType {
+            code: 0,
+            bits: 0,
+            lanes: 0,
+        },
+        rank: 0,
+        handle: 0,
+        byte_offset: 0,
+        address: 0,
+        allocation_bytes: 0,
+        alignment: 0,
+        layout: 0,
+        shape: std::ptr::null(),
+        strides: std::ptr::null(),
+    }
+}
+
+fn attr(value: &AttrValue) -> OvertValue {
+    match value {
+        AttrValue::Bool(b) => raw_bool(*b),
+        AttrValue::I64(i) => raw_i64(*i),
+        AttrValue::F64(f) => raw_f64(*f),
+        AttrValue::Str(s) => raw_str(s),
+    }
+}
