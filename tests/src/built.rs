@@ -29,40 +29,46 @@ pub fn cpu() -> &'static Path {
     })
 }
 
-/// Builds every provider of this workspace that tests load, at one call of cargo.
+/// Builds a provider of this workspace: the fakes at one call of cargo, the CPU provider, which takes longer, by itself.
 fn library(package: &str) -> &'static Path {
-    static BUILT: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
-    const PACKAGES: [&str; 3] = ["overt-fake", "overt-fake2", "overt-provider-cpu"];
-    let built = BUILT.get_or_init(|| {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command
-            .current_dir(root())
-            .args(["build", "--lib", "--message-format=json-render-diagnostics"])
-            .args(PACKAGES.iter().flat_map(|package| ["--package", package]))
-            .arg("--target-dir")
-            .arg(target_folder())
-            .stderr(Stdio::inherit());
-        let output = command
-            .output()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        assert!(
-            output.status.success(),
-            "{command:?} ends with {}",
-            output.status
-        );
-        let text = String::from_utf8_lossy(&output.stdout);
-        PACKAGES
-            .into_iter()
-            .map(|package| {
-                let path = text.lines().find_map(|line| artifact(line, package));
-                (
-                    package,
-                    path.unwrap_or_else(|| panic!("cargo built no library of {package}")),
-                )
-            })
-            .collect()
-    });
+    static FAKES: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
+    static CPU: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
+    let built = if package == "overt-provider-cpu" {
+        CPU.get_or_init(|| build(&["overt-provider-cpu"]))
+    } else {
+        FAKES.get_or_init(|| build(&["overt-fake", "overt-fake2"]))
+    };
     &built[package]
+}
+
+fn build(packages: &[&'static str]) -> BTreeMap<&'static str, PathBuf> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command
+        .current_dir(root())
+        .args(["build", "--lib", "--message-format=json-render-diagnostics"])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
+        .arg("--target-dir")
+        .arg(target_folder())
+        .stderr(Stdio::inherit());
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(
+        output.status.success(),
+        "{command:?} ends with {}",
+        output.status
+    );
+    let text = String::from_utf8_lossy(&output.stdout);
+    packages
+        .iter()
+        .map(|package| {
+            let path = text.lines().find_map(|line| artifact(line, package));
+            (
+                *package,
+                path.unwrap_or_else(|| panic!("cargo built no library of {package}")),
+            )
+        })
+        .collect()
 }
 
 /// The library that a message of cargo speaks of.

@@ -9,6 +9,7 @@ pub mod capability;
 pub mod hooks;
 pub mod hostile;
 pub mod ledger;
+pub mod manifest;
 pub mod observer;
 pub mod problems;
 pub mod run;
