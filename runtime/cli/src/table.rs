@@ -1,6 +1,6 @@
 //! Tables for a terminal.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 
 /// The width of tables where there is no terminal, or a wider one.
 pub const WIDTH: u16 = 100;
@@ -26,8 +26,18 @@ pub fn right(table: &mut Table, columns: &[usize]) {
     }
 }
 
-/// The table's text, without blanks at the ends of lines.
-pub fn text(table: &Table) -> String {
+/// Keeps a column whole, for ids that are to be copied, and lets the others give way.
+pub fn whole(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
+    }
+}
+
+/// The table's text: one blank between columns, none at the ends of lines.
+pub fn text(table: &mut Table) -> String {
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
     let mut out = String::new();
     for line in table.lines() {
         out.push_str(line.trim_end());

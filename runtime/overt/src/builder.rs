@@ -116,8 +116,7 @@ impl RuntimeBuilder {
             }
         }
         snapshot.check_knobs(&self.knobs)?;
-        check_policy(&snapshot, &self.policy)?;
-        snapshot.policy = Arc::new(self.policy);
+        snapshot.policy = Arc::new(check_policy(&snapshot, self.policy)?);
         Ok(Runtime::start(snapshot, self.checked))
     }
 }

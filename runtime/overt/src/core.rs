@@ -264,8 +264,7 @@ impl Runtime {
     /// Replaces the policy. Plans and graphs made before become stale.
     pub fn set_policy(&self, policy: Policy) -> Result<(), Error> {
         self.0.change(|snapshot| {
-            check_policy(snapshot, &policy)?;
-            snapshot.policy = Arc::new(policy);
+            snapshot.policy = Arc::new(check_policy(snapshot, policy)?);
             Ok(())
         })
     }
@@ -356,8 +355,9 @@ fn listing(kernel: &Kernel) -> KernelListing {
     }
 }
 
-/// Checks that pins and denials name kernels that exist.
-pub(crate) fn check_policy(snapshot: &Snapshot, policy: &Policy) -> Result<(), Error> {
+/// Checks that pins and denials name what exists, and gives pins the full names of their ops: a pin of `add` would otherwise be
+/// accepted and then match no call.
+pub(crate) fn check_policy(snapshot: &Snapshot, mut policy: Policy) -> Result<Policy, Error> {
     let known = snapshot.kernel_ids();
     let named = policy
         .pins
@@ -372,8 +372,8 @@ pub(crate) fn check_policy(snapshot: &Snapshot, policy: &Policy) -> Result<(), E
             });
         }
     }
-    for pin in &policy.pins {
-        snapshot.op(&pin.op)?;
+    for pin in &mut policy.pins {
+        pin.op = snapshot.op(&pin.op)?.name().to_owned();
     }
     let devices = policy
         .pins
@@ -385,7 +385,7 @@ pub(crate) fn check_policy(snapshot: &Snapshot, policy: &Policy) -> Result<(), E
     for device in devices {
         snapshot.device(device)?;
     }
-    Ok(())
+    Ok(policy)
 }
 
 impl Core {

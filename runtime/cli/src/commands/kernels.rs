@@ -105,24 +105,22 @@ fn text(view: &Kernels) -> String {
         let (group, others) = rest.split_at(count);
         rest = others;
         let _ = writeln!(t, "{}", first.op);
-        let mut rows =
-            table::table(&["kernel", "tier", "prio", "images", "numeric class", "state"]);
+        let mut rows = table::table(&["kernel", "tier", "prio", "numeric class", "state"]);
         for k in group {
             rows.add_row([
                 k.kernel.clone(),
                 k.tier.to_string(),
                 k.priority.to_string(),
-                if k.images.is_empty() {
-                    "none".into()
-                } else {
-                    k.images.join(", ")
-                },
                 k.numeric_class.clone().unwrap_or_else(|| "-".into()),
                 k.state.replace('_', " "),
             ]);
         }
+        table::whole(&mut rows, 0);
         table::right(&mut rows, &[2]);
-        t.push_str(&table::text(&rows));
+        t.push_str(&table::text(&mut rows));
+        for k in group.iter().filter(|k| !k.images.is_empty()) {
+            let _ = writeln!(t, "  images of {}: {}", k.kernel, k.images.join(", "));
+        }
         for k in group {
             if let Some(why) = &k.why {
                 let _ = writeln!(t, "  {}: {}: {why}", k.kernel, k.state.replace('_', " "));

@@ -352,6 +352,47 @@ impl CallReport {
         ))
     }
 
+    /// The call in the table.
+    fn row(&self) -> [String; 8] {
+        let what = if self.tag.is_empty() {
+            &self.op
+        } else {
+            &self.tag
+        };
+        let tier = self.tier.map_or("-".to_owned(), |t| t.to_string());
+        [
+            what.clone(),
+            self.kernel
+                .clone()
+                .unwrap_or_else(|| format!("none ({})", self.op)),
+            if self.host_fallback {
+                format!("{tier}, HOST FALLBACK")
+            } else if self.fallback.is_some() {
+                format!("{tier}, FALLBACK")
+            } else {
+                tier
+            },
+            self.evidence.to_string(),
+            self.launches.to_string(),
+            match (self.result, self.worst) {
+                ("failed", _) => "FAILED".to_owned(),
+                ("refused", _) => "REFUSED".to_owned(),
+                ("error", _) => "ERROR".to_owned(),
+                (_, Some(worst)) => format!("{worst:.3}"),
+                _ => "-".to_owned(),
+            },
+            if self.sampled {
+                format!("{} of {}", self.compared, self.elements)
+            } else if self.checked > 0 {
+                "all".to_owned()
+            } else {
+                "-".to_owned()
+            },
+            self.milliseconds
+                .map_or("-".to_owned(), |ms| format!("{ms:.3}")),
+        ]
+    }
+
     fn count(&mut self, ran: &Ran, times: u64) {
         if ran.launched.launches > 0 {
             self.executed += times;
@@ -378,46 +419,11 @@ fn text(report: &RunReport) -> String {
         "call", "kernel", "tier", "evidence", "launches", "error", "compared", "ms",
     ]);
     for c in &report.calls {
-        let what = if c.tag.is_empty() { &c.op } else { &c.tag };
-        let tier = c.tier.map_or("-".to_owned(), |t| t.to_string());
-        rows.add_row([
-            if c.repeat > 1 {
-                format!("{what} x{}", c.repeat)
-            } else {
-                what.clone()
-            },
-            c.kernel
-                .clone()
-                .unwrap_or_else(|| format!("none ({})", c.op)),
-            if c.host_fallback {
-                format!("{tier}, HOST FALLBACK")
-            } else if c.fallback.is_some() {
-                format!("{tier}, FALLBACK")
-            } else {
-                tier
-            },
-            c.evidence.to_string(),
-            c.launches.to_string(),
-            match (c.result, c.worst) {
-                ("failed", _) => "FAILED".to_owned(),
-                ("refused", _) => "REFUSED".to_owned(),
-                ("error", _) => "ERROR".to_owned(),
-                (_, Some(worst)) => format!("{worst:.3}"),
-                _ => "-".to_owned(),
-            },
-            if c.sampled {
-                format!("{} of {}", c.compared, c.elements)
-            } else if c.checked > 0 {
-                format!("all {}", c.compared)
-            } else {
-                "-".to_owned()
-            },
-            c.milliseconds
-                .map_or("-".to_owned(), |ms| format!("{ms:.3}")),
-        ]);
+        rows.add_row(c.row());
     }
+    table::whole(&mut rows, 1);
     table::right(&mut rows, &[4, 5, 6, 7]);
-    t.push_str(&table::text(&rows));
+    t.push_str(&table::text(&mut rows));
     t.push_str(
         "\nerror: the greatest, as a share of what the op's tolerance allows; above 1 fails. compared: output elements\n\
          held against the oracle, a seeded sample where the whole oracle would take long. ms: one call, wall clock\n",

@@ -164,9 +164,10 @@ fn text(verified: &Verified) -> String {
             k.state.word().to_owned(),
         ]);
     }
+    table::whole(&mut rows, 0);
     table::right(&mut rows, &[3, 4, 5, 6]);
     if !report.kernels.is_empty() {
-        t.push_str(&table::text(&rows));
+        t.push_str(&table::text(&mut rows));
         t.push_str(
             "\nexecuted: launched and compared (+ without work); worst: error as a share of the tolerance;\n\
              again: runs repeated bit for bit; batch: parts of batches with the bits of the whole\n",
