@@ -145,6 +145,11 @@ impl Runtime {
         self.0.snapshot().report.clone()
     }
 
+    /// Providers that did not load or did not start, with the reasons.
+    pub fn failed_providers(&self) -> Vec<crate::load::FailedProvider> {
+        self.0.snapshot().failed.clone()
+    }
+
     /// What each running provider said while it started: name, version and words.
     pub fn providers(&self) -> Vec<ProviderListing> {
         let snapshot = self.0.snapshot();

@@ -21,10 +21,15 @@ const WORDS_LIMIT: usize = 64 * 1024;
 impl Words {
     /// A sink that writes here. Valid while `self` is neither moved nor dropped.
     pub(crate) fn sink(&mut self) -> OvertSink {
+        Words::sink_at(self)
+    }
+
+    /// A sink that writes to words kept elsewhere. Valid while they are neither moved nor dropped.
+    pub(crate) fn sink_at(words: *mut Words) -> OvertSink {
         OvertSink {
             size: size_of::<OvertSink>() as u32,
             reserved: 0,
-            context: std::ptr::from_mut(self).cast(),
+            context: words.cast(),
             write: Some(write_words),
         }
     }

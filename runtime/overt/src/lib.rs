@@ -30,6 +30,8 @@
 
 #![deny(missing_docs)]
 
+#[doc(hidden)]
+pub mod bench_support;
 mod bind;
 mod builder;
 mod core;
@@ -53,7 +55,7 @@ pub use builder::RuntimeBuilder;
 pub use count::{Counts, Witness, WitnessError, Witnessed};
 pub use error::{Error, GuardLie};
 pub use guard::{Reason, ReasonCause};
-pub use launch::{Capture, Event, Graph, Launched, PeerAccess, Plan, Step, Stream};
+pub use launch::{Capture, Event, Graph, Launched, PeerAccess, Plan, Receipt, Step, Stream};
 pub use load::decl::{Tier, Value};
 pub use memory::{Allocation, MAX_RANK, MemoryKind, Tensor, View, ViewError};
 pub use overt_abi::OvertDType as DType;

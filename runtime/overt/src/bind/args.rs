@@ -157,6 +157,18 @@ impl<'a> Call<'a> {
         self.op
     }
 
+    /// The operands, one for each of the schema's.
+    #[inline]
+    pub(crate) fn tensors(&self) -> &[Option<&'a Tensor>] {
+        &self.operands[..self.op.0.binder.operand_count().min(MAX_OPERANDS)]
+    }
+
+    /// The attributes as given, one for each of the schema's.
+    #[inline]
+    pub(crate) fn attrs(&self) -> &[OvertValue] {
+        &self.attrs[..self.op.0.binder.attr_count().min(MAX_ATTRS)]
+    }
+
     /// The tensor of an operand, by number.
     pub fn tensor_at(&self, operand: usize) -> Option<&'a Tensor> {
         self.operands.get(operand).copied().flatten()

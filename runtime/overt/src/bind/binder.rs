@@ -1,10 +1,11 @@
 //! A schema compiled for binding: one pass over operands and attributes, without allocation.
 
 use super::args::{Arguments, bind_error};
+use super::formula::Formula;
 use super::{BindError, BindProblem, MAX_ATTRS, MAX_OPERANDS, MAX_SYMBOLS};
 use crate::memory::{Overlap, Tensor, View, overlap};
 use crate::registry::Op;
-use crate::value::{NONE, raw_bool, raw_f64, raw_i64, raw_str};
+use crate::value::{raw_bool, raw_f64, raw_i64, raw_str};
 use overt_abi::{
     OVERT_TENSOR_ABSENT, OVERT_VALUE_I64, OVERT_VALUE_NONE, OvertDType, OvertTensor, OvertValue,
 };
@@ -17,17 +18,34 @@ pub(crate) struct Binder {
     schema: Arc<Schema>,
     operands: Box<[OperandSpec]>,
     attrs: Box<[AttrSpec]>,
+    derived: Box<[Formula]>,
+    /// Dimensions that are not a symbol bound by an operand.
+    computed: Box<[Computed]>,
+    /// Pairs of operands that may not overlap, each once, the written one first.
+    pairs: Box<[Pair]>,
     /// Bit i: operand i is written.
     written: u32,
     /// Outputs (not in-outs), whose emptiness makes a call empty; where there are none, all inputs that are only read.
     work: u32,
 }
 
+struct Computed {
+    operand: usize,
+    dimension: usize,
+    formula: Formula,
+}
+
+struct Pair {
+    written: usize,
+    other: usize,
+    may_alias: bool,
+}
+
 struct OperandSpec {
     optional: bool,
     dtypes: DtypeSpec,
-    dims: Box<[DimSpec]>,
-    may_alias: u32,
+    /// The symbol of each dimension that is one.
+    dims: Box<[Option<usize>]>,
 }
 
 enum DtypeSpec {
@@ -35,15 +53,10 @@ enum DtypeSpec {
     Like(usize),
 }
 
-enum DimSpec {
-    Symbol(usize),
-    Expr(Expr),
-}
-
 enum AttrSpec {
     Required,
     Value(OvertValue),
-    Bound(Expr),
+    Bound(Formula),
 }
 
 // SAFETY: the raw default values hold numbers, or text that points into the schema that the binder keeps, never written.
@@ -64,7 +77,10 @@ pub(crate) struct Bound {
     pub(crate) packed: u32,
     /// There is nothing to compute.
     pub(crate) empty: bool,
-    pub(crate) attrs: [OvertValue; MAX_ATTRS],
+    attr_count: usize,
+    /// Written up to `attr_count`.
+    attrs: [MaybeUninit<OvertValue>; MAX_ATTRS],
+    /// Written up to the schema's number of operands.
     pub(crate) raw: [MaybeUninit<OvertTensor>; MAX_OPERANDS],
 }
 
@@ -79,9 +95,19 @@ impl Bound {
             in_place: false,
             packed: 0,
             empty: false,
-            attrs: [NONE; MAX_ATTRS],
+            attrs: [const { MaybeUninit::uninit() }; MAX_ATTRS],
+            attr_count: 0,
             raw: [const { MaybeUninit::uninit() }; MAX_OPERANDS],
         }
+    }
+}
+
+impl Bound {
+    /// The attributes, defaults and bounds filled in.
+    #[inline]
+    pub(crate) fn attrs(&self) -> &[OvertValue] {
+        // SAFETY: binding raises the count as it writes.
+        unsafe { &*(std::ptr::from_ref(&self.attrs[..self.attr_count]) as *const [OvertValue]) }
     }
 }
 
@@ -109,12 +135,14 @@ impl Binder {
                 dims: o
                     .dims
                     .iter()
-                    .map(|e| match e {
-                        Expr::Symbol(s) => DimSpec::Symbol(*s),
-                        other => DimSpec::Expr(other.clone()),
+                    .map(|e| {
+                        if let Expr::Symbol(s) = e {
+                            Some(*s)
+                        } else {
+                            None
+                        }
                     })
                     .collect(),
-                may_alias: o.may_alias.iter().fold(0, |mask, i| mask | 1 << i),
             })
             .collect();
         let attrs = schema
@@ -128,7 +156,7 @@ impl Binder {
                     AttrValue::F64(f) => raw_f64(*f),
                     AttrValue::Str(s) => raw_str(s),
                 }),
-                AttrDefault::Bound(e) => AttrSpec::Bound(e.clone()),
+                AttrDefault::Bound(e) => AttrSpec::Bound(Formula::new(e)),
             })
             .collect();
         let mask = |wanted: &dyn Fn(Role) -> bool| {
@@ -140,11 +168,47 @@ impl Binder {
                 .fold(0u32, |m, (i, _)| m | 1 << i)
         };
         let outputs = mask(&|r| r == Role::Out);
+        let written = mask(&|r| r != Role::In);
+        let mut computed = Vec::new();
+        let mut pairs = Vec::new();
+        for (index, operand) in schema.operands.iter().enumerate() {
+            for (dimension, expr) in operand.dims.iter().enumerate() {
+                // A symbol that `where` defines may stand alone in a dimension: then it is taken from the extent first, and the
+                // computed value must agree with it.
+                let bound = matches!(expr, Expr::Symbol(s) if !schema.derived.iter().any(|d| d.symbol == *s));
+                if !bound {
+                    computed.push(Computed {
+                        operand: index,
+                        dimension,
+                        formula: Formula::new(expr),
+                    });
+                }
+            }
+            if written & 1 << index == 0 {
+                continue;
+            }
+            for other in 0..schema.operands.len() {
+                if other != index && (other > index || written & 1 << other == 0) {
+                    pairs.push(Pair {
+                        written: index,
+                        other,
+                        may_alias: operand.may_alias.contains(&other),
+                    });
+                }
+            }
+        }
         Ok(Binder {
             schema: schema.clone(),
             operands,
             attrs,
-            written: mask(&|r| r != Role::In),
+            derived: schema
+                .derived
+                .iter()
+                .map(|d| Formula::new(&d.expr))
+                .collect(),
+            computed: computed.into(),
+            pairs: pairs.into(),
+            written,
             work: if outputs != 0 {
                 outputs
             } else {
@@ -176,7 +240,7 @@ impl Binder {
     /// The greatest value of a bound for the symbols of a binding.
     pub(crate) fn limit(&self, index: usize, bound: &Bound) -> Option<i64> {
         match &self.attrs[index] {
-            AttrSpec::Bound(expr) => expr.eval(&bound.symbols, false).ok(),
+            AttrSpec::Bound(formula) => formula.value(&bound.symbols, false),
             _ => None,
         }
     }
@@ -191,10 +255,10 @@ impl Binder {
                     bound.present |= 1 << index;
                     bound.packed |= u32::from(view.layout != 0) << index;
                     self.operand(args, index, spec, view, bound)?;
-                    bound.raw[index].write(match args.tensor(index) {
-                        Some(tensor) => tensor.raw(),
-                        None => view.raw(0, 0, 0),
-                    });
+                    match args.tensor(index) {
+                        Some(tensor) => tensor.write_raw(&mut bound.raw[index]),
+                        None => view.write_raw(&mut bound.raw[index], 0, 0, 0),
+                    }
                 }
                 None if spec.optional => {
                     bound.raw[index].write(ABSENT);
@@ -202,39 +266,24 @@ impl Binder {
                 None => return Err(self.missing(args.op(), index)),
             }
         }
-        for derived in &self.schema.derived {
-            match derived.expr.eval(&bound.symbols, derived.exact) {
-                Ok(value) => {
-                    bound.symbols[derived.symbol] = value;
-                    bound.known |= 1 << derived.symbol;
-                }
-                Err(_) => {
-                    return Err(self.expression(args.op(), &derived.expr, bound, derived.exact));
-                }
-            }
+        for (derived, formula) in self.schema.derived.iter().zip(&self.derived) {
+            let Some(value) = formula.value(&bound.symbols, derived.exact) else {
+                return Err(self.expression(args.op(), &derived.expr, bound, derived.exact));
+            };
+            bound.symbols[derived.symbol] = value;
+            bound.known |= 1 << derived.symbol;
         }
         self.computed_extents(args, bound)?;
-        for (index, spec) in self.attrs.iter().enumerate() {
-            let given = args.attr(index);
-            bound.attrs[index] = match spec {
-                AttrSpec::Required if given.kind == OVERT_VALUE_NONE => {
-                    return Err(self.missing_attr(args.op(), index));
-                }
-                AttrSpec::Required => given,
-                AttrSpec::Value(default) => {
-                    if given.kind == OVERT_VALUE_NONE {
-                        *default
-                    } else {
-                        given
-                    }
-                }
-                AttrSpec::Bound(expr) => {
-                    let Ok(limit) = expr.eval(&bound.symbols, false) else {
-                        return Err(self.expression(args.op(), expr, bound, false));
-                    };
-                    self.bound(args.op(), index, given, limit)?
-                }
+        for index in 0..self.attrs.len() {
+            let limit = match &self.attrs[index] {
+                AttrSpec::Bound(formula) => match formula.value(&bound.symbols, false) {
+                    Some(limit) => limit,
+                    None => return Err(self.bad_bound(args.op(), index, bound)),
+                },
+                _ => 0,
             };
+            bound.attrs[index].write(self.attr(args.op(), index, args.attr(index), limit)?);
+            bound.attr_count = index + 1;
         }
         self.written_operands(args, bound)?;
         bound.empty = self.is_empty(args);
@@ -261,7 +310,7 @@ impl Binder {
             return Err(self.wrong_rank(args.op(), index, view));
         }
         for (dimension, dim) in spec.dims.iter().enumerate() {
-            if let DimSpec::Symbol(symbol) = dim {
+            if let Some(symbol) = dim {
                 let extent = view.shape[dimension];
                 if bound.known & 1 << symbol == 0 {
                     bound.known |= 1 << symbol;
@@ -283,41 +332,20 @@ impl Binder {
     /// Dimensions that are computed are checked last, when every symbol is bound.
     #[inline]
     fn computed_extents<A: Arguments>(&self, args: &A, bound: &Bound) -> Result<(), BindError> {
-        for (index, spec) in self.operands.iter().enumerate() {
-            for (dimension, dim) in spec.dims.iter().enumerate() {
-                if let (DimSpec::Expr(expr), Some(view)) = (dim, args.view(index)) {
-                    let Ok(wanted) = expr.eval(&bound.symbols, true) else {
-                        return Err(self.expression(args.op(), expr, bound, true));
-                    };
-                    if wanted != view.shape[dimension] {
-                        return Err(self.wrong_extent(
-                            args,
-                            index,
-                            dimension,
-                            view.shape[dimension],
-                            wanted,
-                        ));
-                    }
+        for computed in &self.computed {
+            let Some(view) = args.view(computed.operand) else {
+                continue;
+            };
+            let (operand, dimension) = (computed.operand, computed.dimension);
+            let got = view.shape[dimension];
+            match computed.formula.value(&bound.symbols, true) {
+                Some(wanted) if wanted == got => {}
+                Some(wanted) => {
+                    return Err(self.wrong_extent(args, operand, dimension, got, wanted));
                 }
-            }
-        }
-        // A symbol that `where` defines may stand alone in a dimension: it was taken from the extent first, then computed.
-        for derived in &self.schema.derived {
-            for (index, spec) in self.operands.iter().enumerate() {
-                for (dimension, dim) in spec.dims.iter().enumerate() {
-                    if let (DimSpec::Symbol(symbol), Some(view)) = (dim, args.view(index))
-                        && *symbol == derived.symbol
-                        && view.shape[dimension] != bound.symbols[*symbol]
-                    {
-                        let wanted = bound.symbols[*symbol];
-                        return Err(self.wrong_extent(
-                            args,
-                            index,
-                            dimension,
-                            view.shape[dimension],
-                            wanted,
-                        ));
-                    }
+                None => {
+                    let expr = &self.schema.operands[operand].dims[dimension];
+                    return Err(self.expression(args.op(), expr, bound, true));
                 }
             }
         }
@@ -371,52 +399,71 @@ impl Binder {
             if !view.contiguous {
                 self.distinct_elements(args.op(), index, view)?;
             }
-            let Some(tensor) = args.tensor(index) else {
-                continue;
-            };
-            self.apart(args, index, tensor, bound)?;
         }
+        bound.in_place = self.overlaps(args)?;
         Ok(())
+    }
+
+    /// The value of an attribute: as given, or its default. `limit` is that of a bound.
+    #[inline]
+    pub(crate) fn attr(
+        &self,
+        op: &Op,
+        index: usize,
+        given: OvertValue,
+        limit: i64,
+    ) -> Result<OvertValue, BindError> {
+        let absent = given.kind == OVERT_VALUE_NONE;
+        match &self.attrs[index] {
+            AttrSpec::Required if absent => Err(self.missing_attr(op, index)),
+            AttrSpec::Value(default) if absent => Ok(*default),
+            AttrSpec::Required | AttrSpec::Value(_) => Ok(given),
+            AttrSpec::Bound(_) => self.bound(op, index, given, limit),
+        }
+    }
+
+    /// Holds written operands against all others; whether one is exactly the memory of another, as the schema allows.
+    #[inline]
+    pub(crate) fn overlaps<A: Arguments>(&self, args: &A) -> Result<bool, BindError> {
+        let mut in_place = false;
+        for pair in &self.pairs {
+            if let (Some(tensor), Some(other)) =
+                (args.tensor(pair.written), args.tensor(pair.other))
+            {
+                in_place |= self.apart(args.op(), pair, tensor, other)?;
+            }
+        }
+        Ok(in_place)
     }
 
     /// A written operand may overlap no other, but for the very same elements where the schema says so.
     #[inline]
-    fn apart<A: Arguments>(
+    fn apart(
         &self,
-        args: &A,
-        index: usize,
+        op: &Op,
+        pair: &Pair,
         tensor: &Tensor,
-        bound: &mut Bound,
-    ) -> Result<(), BindError> {
-        for other in 0..self.operands.len() {
-            // Pairs of written operands are compared once.
-            if other == index || (other < index && self.written & 1 << other != 0) {
-                continue;
-            }
-            let Some(with) = args.tensor(other) else {
-                continue;
-            };
-            let (a, b) = (&tensor.allocation, &with.allocation);
-            let starts = if a.handle() == b.handle() {
-                (tensor.view.byte_offset, with.view.byte_offset)
-            } else if a.address() != 0 && b.address() != 0 {
-                // Two imports may name the same memory.
-                (
-                    a.address() + tensor.view.byte_offset,
-                    b.address() + with.view.byte_offset,
-                )
-            } else {
-                continue;
-            };
-            match overlap(&tensor.view, starts.0, &with.view, starts.1) {
-                Overlap::None => {}
-                Overlap::Same if self.operands[index].may_alias & 1 << other != 0 => {
-                    bound.in_place = true
-                }
-                _ => return Err(self.overlapping(args.op(), index, other)),
-            }
+        other: &Tensor,
+    ) -> Result<bool, BindError> {
+        let (a, b) = (&tensor.place, &other.place);
+        let (start, other_start) = if a.handle == b.handle {
+            (tensor.view.byte_offset, other.view.byte_offset)
+        } else if (a.imported || b.imported) && a.address != 0 && b.address != 0 {
+            // Imports may name memory that another allocation names too.
+            (a.address, b.address)
+        } else {
+            return Ok(false);
+        };
+        let apart = start >= other_start.saturating_add(other.view.span_bytes)
+            || other_start >= start.saturating_add(tensor.view.span_bytes);
+        if apart {
+            return Ok(false);
         }
-        Ok(())
+        match overlap(&tensor.view, start, &other.view, other_start) {
+            Overlap::None => Ok(false),
+            Overlap::Same if pair.may_alias => Ok(true),
+            _ => Err(self.overlapping(op, pair.written, pair.other)),
+        }
     }
 
     #[inline]
@@ -470,6 +517,14 @@ impl Binder {
                 wanted: format!("{}{}", self.dtypes_text(index), self.dims_text(index)),
             },
         )
+    }
+
+    #[cold]
+    fn bad_bound(&self, op: &Op, index: usize, bound: &Bound) -> BindError {
+        let AttrDefault::Bound(expr) = &self.schema.attrs[index].default else {
+            unreachable!("only bounds come here")
+        };
+        self.expression(op, expr, bound, false)
     }
 
     #[cold]
@@ -565,10 +620,7 @@ impl Binder {
             }
             let found = self.operands.iter().enumerate().find_map(|(i, spec)| {
                 args.view(i)?;
-                let d = spec
-                    .dims
-                    .iter()
-                    .position(|d| matches!(d, DimSpec::Symbol(s) if *s == symbol))?;
+                let d = spec.dims.iter().position(|d| *d == Some(symbol))?;
                 Some(format!(
                     "dimension {d} of `{}`",
                     self.schema.operands[i].name
@@ -634,7 +686,7 @@ impl Binder {
     }
 }
 
-const ABSENT: OvertTensor = OvertTensor {
+pub(crate) const ABSENT: OvertTensor = OvertTensor {
     size: size_of::<OvertTensor>() as u32,
     flags: OVERT_TENSOR_ABSENT,
     dtype: OvertDType {

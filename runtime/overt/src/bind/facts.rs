@@ -3,7 +3,7 @@
 use super::args::{Arguments, str_of};
 use super::{Bound, MAX_SYMBOLS};
 use crate::load::decl::Value;
-use overt_abi::OvertDType;
+use overt_abi::{OvertDType, OvertValue};
 use overt_kernels::schema::{AttrType, Schema};
 use std::collections::HashMap;
 
@@ -161,7 +161,7 @@ impl Fact {
             Fact::Attr(index, AttrType::Str) => {
                 // SAFETY: bound attributes of type text were made by `raw_str` from text that outlives the binding.
                 Some(Value::Str(
-                    unsafe { str_of(&bound.attrs[*index]) }.to_owned(),
+                    unsafe { str_of(&bound.attrs()[*index]) }.to_owned(),
                 ))
             }
             _ => self
@@ -191,15 +191,13 @@ impl Fact {
                 }
                 bound.symbols[*symbol]
             }
-            Fact::Attr(index, ty) => {
-                let value = &bound.attrs[*index];
-                match ty {
-                    // SAFETY: binding checked the type, which says the live member.
-                    AttrType::F64 => ordered(unsafe { value.data.f }),
-                    AttrType::Str => return None,
-                    // SAFETY: as above.
-                    AttrType::Bool | AttrType::I64 => unsafe { value.data.i },
-                }
+            Fact::Attr(..) | Fact::InPlace | Fact::Capturing => {
+                let varying = Varying {
+                    attrs: bound.attrs(),
+                    in_place: bound.in_place,
+                    capturing,
+                };
+                return self.varying_number(&varying);
             }
             Fact::Operand(index, fact) => {
                 let view = args.view(*index);
@@ -221,10 +219,43 @@ impl Fact {
                     OperandFact::Bytes => view.span_bytes as i64,
                 }
             }
-            Fact::InPlace => bound.in_place.into(),
             Fact::Packed(mask) => (bound.packed & mask).into(),
-            Fact::Capturing => capturing.into(),
             Fact::Constant(_) | Fact::Unknown => return None,
+        })
+    }
+}
+
+/// What of a problem its views do not settle.
+pub(crate) struct Varying<'a> {
+    /// Attributes, defaults and bounds filled in.
+    pub(crate) attrs: &'a [OvertValue],
+    pub(crate) in_place: bool,
+    pub(crate) capturing: bool,
+}
+
+impl Fact {
+    /// Whether views alone do not settle it.
+    pub(crate) fn varies(&self) -> bool {
+        matches!(self, Fact::Attr(..) | Fact::InPlace | Fact::Capturing)
+    }
+
+    /// The number of a fact that varies; `None` for text and for every other fact.
+    #[inline]
+    pub(crate) fn varying_number(&self, varying: &Varying<'_>) -> Option<i64> {
+        Some(match self {
+            Fact::Attr(index, ty) => {
+                let value = &varying.attrs[*index];
+                match ty {
+                    // SAFETY: binding checked the type, which says the live member.
+                    AttrType::F64 => ordered(unsafe { value.data.f }),
+                    AttrType::Str => return None,
+                    // SAFETY: as above.
+                    AttrType::Bool | AttrType::I64 => unsafe { value.data.i },
+                }
+            }
+            Fact::InPlace => varying.in_place.into(),
+            Fact::Capturing => varying.capturing.into(),
+            _ => return None,
         })
     }
 }

@@ -4,18 +4,21 @@ mod args;
 mod binder;
 mod error;
 mod facts;
+mod formula;
 
 pub(crate) use args::Arguments;
 pub use args::{Attr, Call, Problem};
 pub(crate) use args::{bind_error, str_of};
-pub(crate) use binder::{Binder, Bound};
+pub(crate) use binder::{ABSENT, Binder, Bound};
 pub use error::{BindError, BindProblem};
 pub(crate) use error::{list, near_text};
-pub(crate) use facts::{Constants, Fact, FactError, FactKind, OperandFact, dtype_number, ordered};
+pub(crate) use facts::{
+    Constants, Fact, FactError, FactKind, OperandFact, Varying, dtype_number, ordered,
+};
 
 /// Most operands of an op.
-pub const MAX_OPERANDS: usize = 16;
+pub const MAX_OPERANDS: usize = 12;
 /// Most attributes of an op.
-pub const MAX_ATTRS: usize = 16;
+pub const MAX_ATTRS: usize = 12;
 /// Most symbols of an op, derived ones included.
-pub const MAX_SYMBOLS: usize = 32;
+pub const MAX_SYMBOLS: usize = 24;

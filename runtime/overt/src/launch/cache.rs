@@ -1,5 +1,6 @@
 //! A stream's own memory of selections: no lock, no shared state, no allocation on a hit.
 
+use super::shapes::Shapes;
 use crate::select::{MAX_FACTS, Ready, Table};
 use std::sync::Arc;
 
@@ -9,6 +10,8 @@ const MOST: usize = 4096;
 /// Remembered selections of one op on the stream's device.
 pub(super) struct OpCache {
     pub(super) table: Arc<Table>,
+    /// Calls whose views were bound lately.
+    pub(super) shapes: Shapes,
     words: usize,
     /// Open addressing, a power of two of places; `words` key words for each.
     keys: Vec<u64>,
@@ -21,6 +24,7 @@ impl OpCache {
         let words = table.key_len().unwrap_or(0).min(MAX_FACTS);
         let mut cache = OpCache {
             table,
+            shapes: Shapes::default(),
             words,
             keys: Vec::new(),
             values: Vec::new(),

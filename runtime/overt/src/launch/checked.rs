@@ -42,7 +42,7 @@ impl Stream {
         Ok(HostCall {
             schema: call.op.schema().clone(),
             operands,
-            attrs: bound_attrs(bound, binder.attr_count()),
+            attrs: bound_attrs(bound),
             symbols: bound.symbols[..call.op.schema().symbols.len()].to_vec(),
             lengths: Vec::new(),
         })
@@ -59,8 +59,9 @@ fn host_tensor(tensor: &Tensor, bytes: Vec<u8>) -> HostTensor {
 }
 
 /// Bound attributes as owned values.
-fn bound_attrs(bound: &Bound, count: usize) -> Vec<AttrValue> {
-    bound.attrs[..count]
+fn bound_attrs(bound: &Bound) -> Vec<AttrValue> {
+    bound
+        .attrs()
         .iter()
         .map(|value| {
             // SAFETY: binding checked every attribute's type, and `kind` says which member is live; text outlives the binding.

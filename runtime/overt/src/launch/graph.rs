@@ -8,7 +8,7 @@ use crate::error::{Error, GuardLie};
 use crate::ffi::Words;
 use crate::memory::{Allocation, Tensor, View};
 use crate::registry::{Device, entry};
-use crate::select::{KeyWords, MAX_FACTS, Ready, Table};
+use crate::select::{Ready, Table, key_room};
 use overt_abi::{OVERT_OK, OvertGraph, OvertReplayReceipt, OvertValue};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -114,11 +114,11 @@ impl Stream {
     ) {
         let (_, table) = self.runtime.0.table(call.op, &self.device);
         let binder = &call.op.0.binder;
-        let mut key: KeyWords = [0; MAX_FACTS];
-        let words = table.key_len().unwrap_or(0);
-        if words > 0 {
-            table.key(call, bound, true, &mut key);
-        }
+        let mut room = key_room();
+        let key = match table.key_len() {
+            Some(_) => table.key(call, bound, true, &mut room).to_vec(),
+            None => Vec::new(),
+        };
         let operands = (0..binder.operand_count())
             .map(|i| {
                 call.tensor(i).map(|t| {
@@ -127,17 +127,14 @@ impl Stream {
                 })
             })
             .collect();
-        let attrs = bound.attrs[..binder.attr_count()]
-            .iter()
-            .map(NodeAttr::of)
-            .collect();
+        let attrs = bound.attrs().iter().map(NodeAttr::of).collect();
         self.push_node(Node {
             ready: ready.clone(),
             launches: launched.launches,
             witness: call.witness.cloned(),
             call: Some(NodeCall {
                 table,
-                key: key[..words].to_vec(),
+                key,
                 operands,
                 attrs,
             }),
@@ -388,7 +385,7 @@ impl NodeCall {
         }
         let binder = &op.0.binder;
         for (index, captured) in self.attrs.iter().enumerate() {
-            let now = NodeAttr::of(&bound.attrs[index]);
+            let now = NodeAttr::of(&bound.attrs()[index]);
             let name = &schema.attrs[index].name;
             if let (NodeAttr::Bits(_, most), NodeAttr::Bits(_, now), true) =
                 (captured, now, binder.is_bound(index))
@@ -400,10 +397,10 @@ impl NodeCall {
                 return Some(format!("attribute `{name}` differs from the captured one"));
             }
         }
-        let mut key: KeyWords = [0; MAX_FACTS];
-        let words = self.table.key_len()?;
-        self.table.key(call, bound, true, &mut key);
-        (key[..words] != self.key[..])
+        self.table.key_len()?;
+        let mut room = key_room();
+        let key = self.table.key(call, bound, true, &mut room);
+        (key != self.key)
             .then(|| "a fact that guards read left the interval it was captured in".into())
     }
 }

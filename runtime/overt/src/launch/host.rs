@@ -60,7 +60,7 @@ impl Stream {
             there.set(index, staged.as_ref().map(|s| &s.tensor));
         }
         for index in 0..binder.attr_count() {
-            there.set_raw(index, bound.attrs[index]);
+            there.set_raw(index, bound.attrs()[index]);
         }
         if let Some(witness) = call.witness {
             there = there.witnessed(witness);

@@ -1,6 +1,6 @@
 //! Weights repacked for a kernel.
 
-use super::receipt::empty_receipt;
+use super::receipt::EMPTY;
 use super::stream::Stream;
 use crate::bind::{Arguments, BindProblem, Bound, Call, bind_error};
 use crate::error::Error;
@@ -112,10 +112,10 @@ impl Stream {
             .clone();
         let mut packed = entry.lock();
         if let Some(allocation) = packed.upgrade() {
-            return Ok(Tensor {
-                view: source.view.clone().at(0, allocation.alignment()),
-                allocation,
-            }
+            return Ok(Tensor::at(
+                allocation.clone(),
+                source.view.clone().at(0, allocation.alignment()),
+            )
             .packed(layout.key));
         }
         let allocation = Allocation::new(
@@ -124,13 +124,13 @@ impl Stream {
             layout.alignment,
             MemoryKind::Device,
         )?;
-        let target = Tensor {
-            view: source.view.clone().at(0, allocation.alignment()),
-            allocation: allocation.clone(),
-        }
+        let target = Tensor::at(
+            allocation.clone(),
+            source.view.clone().at(0, allocation.alignment()),
+        )
         .packed(layout.key);
         let raw_target = target.raw();
-        let mut receipt = empty_receipt();
+        let mut receipt = EMPTY;
         self.progress.enqueue();
         // SAFETY: kernel and stream are open and of one device; both tensors live until the stream has passed them, since retired
         // memory waits for `progress`.

@@ -1,6 +1,6 @@
 //! Plans: a selection made ready to launch, with everything frozen that can be.
 
-use super::stream::{Launched, Parts, Stream, nothing};
+use super::stream::{Launched, Stream, nothing};
 use crate::bind::{Arguments, BindProblem, Bound, Call, bind_error};
 use crate::core::Runtime;
 use crate::count::Witness;
@@ -10,7 +10,6 @@ use crate::memory::{Tensor, ViewError};
 use crate::registry::{Device, Op};
 use crate::select::Ready;
 use overt_abi::{OVERT_VALUE_STR, OvertCall, OvertTensor, OvertValue};
-use std::ffi::c_void;
 use std::sync::Arc;
 
 /// A call whose kernel, shapes, strides, dtypes and attributes are settled. Launching it checks the generation and makes one
@@ -24,7 +23,8 @@ pub struct Plan {
     raw: Box<[OvertTensor]>,
     attrs: Box<[OvertValue]>,
     _texts: Vec<Box<str>>,
-    prepared: *mut c_void,
+    /// Points into `raw`, `attrs` and the knobs of `ready`, whose heap memory does not move.
+    call: OvertCall,
     empty: bool,
 }
 
@@ -60,7 +60,7 @@ impl Plan {
             .collect();
         // SAFETY: binding has written every operand up to the count.
         let bound_raw = |i: usize| unsafe { bound.raw[i].assume_init() };
-        let raw = (0..tensors.len())
+        let raw: Box<[OvertTensor]> = (0..tensors.len())
             .map(|i| {
                 tensors[i]
                     .as_ref()
@@ -68,7 +68,8 @@ impl Plan {
             })
             .collect();
         let mut texts = Vec::new();
-        let attrs = bound.attrs[..binder.attr_count()]
+        let attrs = bound
+            .attrs()
             .iter()
             .map(|value| {
                 if value.kind != OVERT_VALUE_STR {
@@ -80,7 +81,8 @@ impl Plan {
                 texts.push(text);
                 own
             })
-            .collect();
+            .collect::<Box<[OvertValue]>>();
+        let own_call = ready.call(raw.as_ptr(), raw.len(), &attrs, std::ptr::null_mut());
         let mut plan = Plan {
             runtime: runtime.clone(),
             op: call.op.clone(),
@@ -89,8 +91,8 @@ impl Plan {
             tensors,
             raw,
             attrs,
+            call: own_call,
             _texts: texts,
-            prepared: std::ptr::null_mut(),
             empty: bound.empty,
         };
         plan.prepare()?;
@@ -102,30 +104,16 @@ impl Plan {
         let Some(prepare) = device.instance().api().kernel_prepare else {
             return Ok(());
         };
-        let parts = self.parts();
-        let call = OvertCall {
-            size: size_of::<OvertCall>() as u32,
-            flags: 0,
-            operand_count: parts.operand_count,
-            attr_count: parts.attr_count,
-            operands: parts.operands,
-            attrs: parts.attrs,
-            knobs: self.ready.knobs().as_ptr(),
-            knob_count: self.ready.knobs().len() as u32,
-            reserved: 0,
-            workspace: std::ptr::null(),
-            plan: std::ptr::null_mut(),
-        };
         let mut words = Words::default();
         let sink = words.sink();
         let mut prepared = std::ptr::null_mut();
         // SAFETY: the kernel is open; call, out-pointer and sink are valid for the call.
-        let status = unsafe { prepare(self.ready.open.raw(), &call, &mut prepared, &sink) };
+        let status = unsafe { prepare(self.ready.open.raw(), &self.call, &mut prepared, &sink) };
         if status == overt_abi::OVERT_E_UNSUPPORTED {
             return Ok(());
         }
         device.check("kernel_prepare", status, &mut words)?;
-        self.prepared = prepared;
+        self.call.plan = prepared;
         Ok(())
     }
 
@@ -238,11 +226,33 @@ impl Plan {
         if self.empty && !self.ready.launch_empty {
             return Ok(nothing(&self.ready));
         }
-        let launched = stream.launch(&self.ready, &self.parts(), witness)?;
+        let launched = stream.launch(&self.ready, &self.call, witness)?;
         if stream.capturing.get() {
             stream.record_plan(&self.ready, &self.tensors, &launched, witness);
         }
         Ok(launched)
+    }
+
+    /// The launch entry alone, for measuring what the host adds to it.
+    pub(crate) fn bare<'a>(&'a self, stream: &'a Stream) -> impl Fn() + 'a {
+        let call = self.call;
+        let mut words = Box::new(Words::default());
+        let sink = words.sink();
+        let receipt = std::cell::Cell::new(super::receipt::EMPTY);
+        move || {
+            let _keep = &words;
+            // SAFETY: as in `Stream::launch`, for the benchmark's own tensors, which outlive the closure.
+            let status = unsafe {
+                (self.ready.launch)(
+                    self.ready.open.raw(),
+                    stream.raw.as_ptr(),
+                    &call,
+                    receipt.as_ptr(),
+                    &sink,
+                )
+            };
+            assert_eq!(status, overt_abi::OVERT_OK);
+        }
     }
 
     #[cold]
@@ -251,17 +261,6 @@ impl Plan {
             what: "plan",
             got: self.ready.device.name().to_owned(),
             wanted: stream.device.name().to_owned(),
-        }
-    }
-
-    #[inline]
-    fn parts(&self) -> Parts {
-        Parts {
-            operands: self.raw.as_ptr(),
-            operand_count: self.raw.len() as u32,
-            attrs: self.attrs.as_ptr(),
-            attr_count: self.attrs.len() as u32,
-            plan: self.prepared,
         }
     }
 }
@@ -285,7 +284,7 @@ impl Arguments for PlanArgs<'_> {
 
 impl Drop for Plan {
     fn drop(&mut self) {
-        let prepared = self.prepared as usize;
+        let prepared = self.call.plan as usize;
         if prepared == 0 {
             return;
         }

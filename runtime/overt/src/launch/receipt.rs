@@ -6,20 +6,53 @@ use crate::error::{Error, GuardLie};
 use crate::select::Ready;
 use overt_abi::{OVERT_E_CAPTURE, OVERT_E_PREPARE_FIRST, OvertReceipt, OvertStr};
 
-pub(super) fn empty_receipt() -> OvertReceipt {
-    OvertReceipt {
-        size: size_of::<OvertReceipt>() as u32,
-        launches: 0,
-        entry: OvertStr {
-            data: std::ptr::null(),
-            len: 0,
-        },
-        image_digest: 0,
-        grid: [0; 3],
-        block: [0; 3],
-        shared_bytes: 0,
-        more_count: 0,
-        more: std::ptr::null(),
+/// A receipt before the launch.
+pub(super) const EMPTY: OvertReceipt = OvertReceipt {
+    size: size_of::<OvertReceipt>() as u32,
+    launches: 0,
+    entry: OvertStr {
+        data: std::ptr::null(),
+        len: 0,
+    },
+    image_digest: 0,
+    grid: [0; 3],
+    block: [0; 3],
+    shared_bytes: 0,
+    more_count: 0,
+    more: std::ptr::null(),
+};
+
+/// What a launch said that it did, in owned form.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Receipt {
+    /// Device launches.
+    pub launches: u32,
+    /// Symbol of the first.
+    pub entry: String,
+    /// First eight bytes of the digest of the image that holds it, as memory holds them.
+    pub image_digest: u64,
+    /// Grid of the first, in blocks or pieces of work.
+    pub grid: [u32; 3],
+    /// Block of the first, in threads.
+    pub block: [u32; 3],
+    /// Shared memory of a block, bytes.
+    pub shared_bytes: u32,
+}
+
+impl Receipt {
+    pub(super) fn of(raw: &OvertReceipt) -> Receipt {
+        Receipt {
+            launches: raw.launches,
+            entry: if raw.entry.data.is_null() {
+                String::new()
+            } else {
+                text(raw.entry)
+            },
+            image_digest: raw.image_digest,
+            grid: raw.grid,
+            block: raw.block,
+            shared_bytes: raw.shared_bytes,
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::cache::OpCache;
 use super::graph::Recording;
-use super::receipt::{self, empty_receipt};
+use super::receipt::{self, Receipt};
+use super::shapes::other_device;
 use super::workspace::Workspace;
 use crate::bind::{Arguments, Bound, Call};
 use crate::core::{Core, Runtime};
@@ -11,11 +12,11 @@ use crate::error::Error;
 use crate::ffi::Words;
 use crate::memory::{Allocation, Progress};
 use crate::registry::{Device, entry};
-use crate::select::{KeyWords, MAX_FACTS, Ready};
-use overt_abi::{OVERT_CALL_CAPTURING, OVERT_OK, OvertCall, OvertStream, OvertTensor, OvertValue};
-use std::cell::{Cell, RefCell};
-use std::ffi::c_void;
+use crate::select::{Ready, key_room};
+use overt_abi::{OVERT_CALL_CAPTURING, OVERT_OK, OvertCall, OvertReceipt, OvertSink, OvertStream};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A queue of work on one device, in order. `Send`, not `Sync`: one thread uses it at a time. Dropping it waits for its work.
@@ -34,11 +35,20 @@ pub struct Stream {
     pub(super) capturing: Cell<bool>,
     pub(super) recording: RefCell<Option<Recording>>,
     witnessed: RefCell<Vec<Owed>>,
+    io: Rc<Io>,
+    sink: OvertSink,
     imported: bool,
 }
 
-// SAFETY: the raw stream may move between threads with a happens-before edge, which moving a value gives; everything else is
-// `Send`. It is not `Sync`, by `Cell`.
+/// What a launch writes to, at a fixed place, so that no launch builds it anew. Counted and not boxed, because raw pointers to it
+/// stay valid when the stream moves.
+struct Io {
+    receipt: UnsafeCell<OvertReceipt>,
+    words: UnsafeCell<Words>,
+}
+
+// SAFETY: the raw stream may move between threads with a happens-before edge, which moving a value gives; `io` has no other owner;
+// everything else is `Send`. It is not `Sync`, by `Cell`.
 unsafe impl Send for Stream {}
 
 /// A witness, and how many calls of which kernel it is to be told the end of.
@@ -49,12 +59,6 @@ type Owed = (Witness, Vec<(String, u64)>);
 pub struct Launched {
     /// Device launches, by the receipt; 0 for empty work.
     pub launches: u32,
-    /// Grid of the first, in blocks or pieces of work.
-    pub grid: [u32; 3],
-    /// Block of the first, in threads.
-    pub block: [u32; 3],
-    /// Shared memory of a block, bytes.
-    pub shared_bytes: u32,
     /// Whether the selection is a fallback.
     pub fallback: bool,
     /// Another device served the call.
@@ -142,6 +146,10 @@ impl Stream {
         })?;
         let progress = Arc::new(Progress::default());
         device.instance().retired.follow(&progress);
+        let io = Rc::new(Io {
+            receipt: UnsafeCell::new(receipt::EMPTY),
+            words: UnsafeCell::default(),
+        });
         Ok(Stream {
             runtime: runtime.clone(),
             device: device.clone(),
@@ -154,6 +162,8 @@ impl Stream {
             capturing: Cell::new(false),
             recording: RefCell::new(None),
             witnessed: RefCell::default(),
+            sink: Words::sink_at(io.words.get()),
+            io,
             imported,
         })
     }
@@ -179,6 +189,24 @@ impl Stream {
     pub fn dispatch(&self, call: &Call<'_>) -> Result<Launched, Error> {
         let mut caches = self.caches.borrow_mut();
         let cache = self.cache(&mut caches, call.op)?;
+        if !self.capturing.get() && !self.runtime.0.checked {
+            // Views that were bound before need no binding: only what they do not settle is looked at.
+            let shapes = &mut cache.shapes;
+            if let Some(known) = shapes.find(&cache.table, call, &self.device)? {
+                self.shard
+                    .cells(known.ready.slot)
+                    .selected(known.ready.fallback);
+                if known.idle {
+                    return Ok(nothing(known.ready));
+                }
+                return self.launch(known.ready, known.call, call.witness);
+            }
+        }
+        self.dispatch_bound(cache, call)
+    }
+
+    /// Dispatches a call whose views were not bound lately, or that is captured or checked.
+    fn dispatch_bound(&self, cache: &mut OpCache, call: &Call<'_>) -> Result<Launched, Error> {
         let mut bound = Bound::new();
         call.op.0.binder.bind(call, &mut bound)?;
         self.on_this_device(call)?;
@@ -186,16 +214,19 @@ impl Stream {
             self.check_contents(call, &bound)?;
         }
         let capturing = self.capturing.get();
-        let mut key: KeyWords = [0; MAX_FACTS];
-        let Some(words) = cache.table.key_len() else {
+        if cache.table.key_len().is_none() {
             return self.dispatch_anew(call, &bound, None);
+        }
+        let mut room = key_room();
+        let key = cache.table.key(call, &bound, capturing, &mut room);
+        let Some(ready) = cache.find(key).cloned() else {
+            return self.dispatch_anew(call, &bound, Some((cache, key)));
         };
-        cache.table.key(call, &bound, capturing, &mut key);
-        let Some(ready) = cache.find(&key[..words]) else {
-            return self.dispatch_anew(call, &bound, Some((cache, &key[..words])));
-        };
+        if !capturing {
+            cache.shapes.note(&cache.table, call, &bound, &ready);
+        }
         self.shard.cells(ready.slot).selected(ready.fallback);
-        self.run(ready, call, &bound)
+        self.run(&ready, call, &bound)
     }
 
     #[inline]
@@ -249,13 +280,12 @@ impl Stream {
             return Ok(nothing(ready));
         }
         let binder = &call.op.0.binder;
-        let parts = Parts {
-            operands: bound.raw.as_ptr().cast(),
-            operand_count: binder.operand_count() as u32,
-            attrs: bound.attrs.as_ptr(),
-            attr_count: binder.attr_count() as u32,
-            plan: std::ptr::null_mut(),
-        };
+        let parts = ready.call(
+            bound.raw.as_ptr().cast(),
+            binder.operand_count(),
+            bound.attrs(),
+            std::ptr::null_mut(),
+        );
         let launched = self.launch(ready, &parts, call.witness)?;
         if self.capturing.get() {
             self.record(ready, call, bound, &launched);
@@ -269,23 +299,10 @@ impl Stream {
             if let Some(tensor) = call.tensor(operand)
                 && !tensor.device().same(&self.device)
             {
-                return Err(self.other_device(call, operand, tensor.device()));
+                return Err(other_device(call, operand, tensor.device(), &self.device));
             }
         }
         Ok(())
-    }
-
-    #[cold]
-    fn other_device(&self, call: &Call<'_>, operand: usize, got: &Device) -> Error {
-        crate::bind::bind_error(
-            call.op,
-            crate::BindProblem::OtherDevice {
-                operand: call.op.schema().operands[operand].name.clone(),
-                got: got.name().to_owned(),
-                wanted: self.device.name().to_owned(),
-            },
-        )
-        .into()
     }
 
     /// Launches a ready kernel and counts what its receipt says.
@@ -293,55 +310,92 @@ impl Stream {
     pub(super) fn launch(
         &self,
         ready: &Ready,
-        parts: &Parts,
+        call: &OvertCall,
+        witness: Option<&Witness>,
+    ) -> Result<Launched, Error> {
+        if ready.workspace.is_some() || self.capturing.get() {
+            return self.launch_amended(ready, *call, witness);
+        }
+        self.progress.enqueue();
+        let receipt = self.submit(ready, call, witness)?;
+        self.shard.cells(ready.slot).enqueued(receipt.launches);
+        Ok(self.launched(ready, receipt.launches, witness))
+    }
+
+    /// A launch with workspace, or into a capture.
+    fn launch_amended(
+        &self,
+        ready: &Ready,
+        mut call: OvertCall,
         witness: Option<&Witness>,
     ) -> Result<Launched, Error> {
         let capturing = self.capturing.get();
-        let mut call = OvertCall {
-            size: size_of::<OvertCall>() as u32,
-            flags: if capturing { OVERT_CALL_CAPTURING } else { 0 },
-            operand_count: parts.operand_count,
-            attr_count: parts.attr_count,
-            operands: parts.operands,
-            attrs: parts.attrs,
-            knobs: ready.knobs().as_ptr(),
-            knob_count: ready.knobs().len() as u32,
-            reserved: 0,
-            workspace: std::ptr::null(),
-            plan: parts.plan,
-        };
-        let workspace: Option<OvertTensor>;
-        if ready.workspace.is_some() {
-            workspace = self.workspace_for(ready, &call)?;
-            call.workspace = workspace
-                .as_ref()
-                .map_or(std::ptr::null(), std::ptr::from_ref);
+        if capturing {
+            call.flags |= OVERT_CALL_CAPTURING;
         }
-        let mut receipt = empty_receipt();
-        let mut words = Words::default();
-        let sink = words.sink();
+        let workspace = self.workspace_for(ready, &call)?;
+        if let Some(workspace) = &workspace {
+            call.workspace = workspace;
+        }
         if !capturing {
             self.progress.enqueue();
         }
+        let receipt = self.submit(ready, &call, witness)?;
+        let cells = self.shard.cells(ready.slot);
+        if capturing {
+            cells.captured();
+        } else {
+            cells.enqueued(receipt.launches);
+        }
+        Ok(self.launched(ready, receipt.launches, witness))
+    }
+
+    #[inline]
+    fn launched(&self, ready: &Ready, launches: u32, witness: Option<&Witness>) -> Launched {
+        if let Some(witness) = witness {
+            self.note(witness, &ready.kernel.decl.id, launches);
+        }
+        Launched {
+            launches,
+            fallback: ready.fallback,
+            host_fallback: false,
+            slot: ready.slot,
+        }
+    }
+
+    /// Calls the launch entry and believes its receipt only after a look.
+    #[inline]
+    fn submit(
+        &self,
+        ready: &Ready,
+        call: &OvertCall,
+        witness: Option<&Witness>,
+    ) -> Result<&OvertReceipt, Error> {
+        let receipt = self.io.receipt.get();
+        // SAFETY: the stream is used by one thread at a time, and no reference to the receipt outlives the call that made it: the
+        // one returned here ends before the caller returns.
+        unsafe { receipt.write(receipt::EMPTY) };
         // SAFETY: kernel and stream are of one device and open; the call and all it points to are valid until the entry returns;
         // operands stay alive until the stream has passed the launch, since retired memory waits for `progress`, and a capture
-        // keeps its own references.
+        // keeps its own references. Sink and receipt lie in memory that this stream keeps.
         let status = unsafe {
             (ready.launch)(
                 ready.open.raw(),
                 self.raw.as_ptr(),
-                &call,
-                &mut receipt,
-                &sink,
+                call,
+                receipt,
+                &self.sink,
             )
         };
+        // SAFETY: the entry has returned, so nobody writes the receipt any more.
+        let receipt = unsafe { &*receipt };
         if status != OVERT_OK {
             return Err(receipt::refused(
                 self,
                 ready,
                 status,
-                words.take(),
-                &receipt,
+                self.take_words(),
+                receipt,
                 witness,
             ));
         }
@@ -350,26 +404,20 @@ impl Stream {
             || !ready.declares(receipt.entry)
             || !ready.holds_image(receipt.image_digest)
         {
-            receipt::verify(self, ready, &receipt, witness)?;
+            receipt::verify(self, ready, receipt, witness)?;
         }
-        let cells = self.shard.cells(ready.slot);
-        if capturing {
-            cells.captured();
-        } else {
-            cells.enqueued(receipt.launches);
-        }
-        if let Some(witness) = witness {
-            self.note(witness, &ready.kernel.decl.id, receipt.launches);
-        }
-        Ok(Launched {
-            launches: receipt.launches,
-            grid: receipt.grid,
-            block: receipt.block,
-            shared_bytes: receipt.shared_bytes,
-            fallback: ready.fallback,
-            host_fallback: false,
-            slot: ready.slot,
-        })
+        Ok(receipt)
+    }
+
+    fn take_words(&self) -> String {
+        // SAFETY: the stream is used by one thread, and the entry that wrote has returned.
+        unsafe { (*self.io.words.get()).take() }
+    }
+
+    /// What the receipt of the last launch on this stream said. Before the first launch everything in it is empty.
+    pub fn last_receipt(&self) -> Receipt {
+        // SAFETY: one thread uses the stream, and no launch is under way on it.
+        Receipt::of(unsafe { &*self.io.receipt.get() })
     }
 
     /// Has a witness see a launch, and remembers to settle it when the stream is synchronised.
@@ -513,22 +561,10 @@ impl Stream {
     }
 }
 
-/// The operands and attributes of a launch, in ABI form.
-pub(super) struct Parts {
-    pub(super) operands: *const OvertTensor,
-    pub(super) operand_count: u32,
-    pub(super) attrs: *const OvertValue,
-    pub(super) attr_count: u32,
-    pub(super) plan: *mut c_void,
-}
-
 /// The result for empty work: selected, and nothing to launch.
 pub(super) fn nothing(ready: &Ready) -> Launched {
     Launched {
         launches: 0,
-        grid: [0; 3],
-        block: [0; 3],
-        shared_bytes: 0,
         fallback: ready.fallback,
         host_fallback: false,
         slot: ready.slot,

@@ -24,6 +24,7 @@ pub enum MemoryKind {
 pub struct Allocation {
     device: Device,
     raw: OvertAllocation,
+    imported: bool,
 }
 
 impl Allocation {
@@ -42,6 +43,7 @@ impl Allocation {
         Ok(Arc::new(Allocation {
             device: device.clone(),
             raw,
+            imported: false,
         }))
     }
 
@@ -91,6 +93,7 @@ impl Allocation {
         Ok(Arc::new(Allocation {
             device: device.clone(),
             raw,
+            imported: true,
         }))
     }
 
@@ -117,6 +120,11 @@ impl Allocation {
     /// Where the host may access it while no work on it is pending; `None` where it may not.
     pub fn host_address(&self) -> Option<u64> {
         (self.raw.host_address != 0).then_some(self.raw.host_address)
+    }
+
+    /// Somebody else owns the memory, so other allocations may name it too.
+    pub(crate) fn is_imported(&self) -> bool {
+        self.imported
     }
 
     /// The provider's handle.

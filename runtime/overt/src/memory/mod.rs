@@ -10,4 +10,5 @@ pub use allocation::{Allocation, MemoryKind};
 pub(crate) use overlap::{Overlap, overlap};
 pub(crate) use retire::{Progress, Retired};
 pub use tensor::Tensor;
+pub(crate) use view::Mark;
 pub use view::{MAX_RANK, View, ViewError};

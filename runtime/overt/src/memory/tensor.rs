@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::registry::Device;
 use overt_abi::{OvertDType, OvertTensor};
 use overt_kernels::dtype;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 /// A view into an allocation of one device. Checked when it is made: every element that an index reaches lies inside the
@@ -13,6 +14,21 @@ use std::sync::Arc;
 pub struct Tensor {
     pub(crate) view: View,
     pub(crate) allocation: Arc<Allocation>,
+    pub(crate) place: Place,
+}
+
+/// Where a tensor is, copied out of its allocation, so that a dispatch need not follow a pointer for each operand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) handle: u64,
+    /// Device address of the first element, 0 where the backend has none.
+    pub(crate) address: u64,
+    /// Size of the allocation.
+    pub(crate) bytes: u64,
+    /// Its device, by identity.
+    pub(crate) device: usize,
+    /// Other allocations may name the same memory.
+    pub(crate) imported: bool,
 }
 
 impl Tensor {
@@ -50,7 +66,28 @@ impl Tensor {
             }
             .into());
         }
-        Ok(Tensor { view, allocation })
+        Ok(Tensor::at(allocation, view))
+    }
+
+    /// A tensor whose view is known to lie inside the allocation.
+    pub(crate) fn at(allocation: Arc<Allocation>, view: View) -> Tensor {
+        let address = allocation.address();
+        let place = Place {
+            handle: allocation.handle(),
+            address: if address == 0 {
+                0
+            } else {
+                address + view.byte_offset
+            },
+            bytes: allocation.bytes(),
+            device: allocation.device().identity(),
+            imported: allocation.is_imported(),
+        };
+        Tensor {
+            view,
+            allocation,
+            place,
+        }
     }
 
     /// The part of dimension `dimension` from `start` for `len` elements.
@@ -72,7 +109,9 @@ impl Tensor {
         }
         shape[dimension] = len;
         let mut view = View::strided(self.view.dtype, &shape[..rank], self.view.strides())?;
-        view.read_only = self.view.read_only;
+        if self.view.read_only {
+            view = view.read_only();
+        }
         // A start inside the extent was reached before, so neither product nor sum can wrap.
         let elements = start as u64 * self.view.strides[dimension] as u64;
         let bytes = if len == 0 {
@@ -92,7 +131,7 @@ impl Tensor {
 
     /// Marks the memory as holding the packed layout `layout` of a weight.
     pub(crate) fn packed(mut self, layout: u64) -> Tensor {
-        self.view.layout = layout;
+        self.view = self.view.packed(layout);
         self
     }
 
@@ -121,11 +160,22 @@ impl Tensor {
         self.view.shape()
     }
 
+    /// Writes what the ABI sees.
+    #[inline]
+    pub(crate) fn write_raw(&self, place: &mut MaybeUninit<OvertTensor>) {
+        self.view.write_raw(
+            place,
+            self.place.handle,
+            self.place.address,
+            self.place.bytes,
+        );
+    }
+
+    /// What the ABI sees. The pointers borrow from `self`.
     pub(crate) fn raw(&self) -> OvertTensor {
-        self.view.raw(
-            self.allocation.handle(),
-            self.allocation.address(),
-            self.allocation.bytes(),
-        )
+        let mut place = MaybeUninit::uninit();
+        self.write_raw(&mut place);
+        // SAFETY: `write_raw` writes every field.
+        unsafe { place.assume_init() }
     }
 }

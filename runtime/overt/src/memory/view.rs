@@ -2,6 +2,7 @@
 
 use overt_abi::{OVERT_TENSOR_READ_ONLY, OvertDType, OvertTensor};
 use overt_kernels::dtype;
+use std::mem::MaybeUninit;
 
 /// Most dimensions that a view may have.
 pub const MAX_RANK: usize = 8;
@@ -27,6 +28,19 @@ pub struct View {
     pub(crate) max_offset: i64,
     /// Bytes from the first element to the end of the last reachable one; 0 for an empty view.
     pub(crate) span_bytes: u64,
+    /// Stands for everything above but the offset.
+    pub(crate) mark: Mark,
+}
+
+/// Stands for a view's dtype, shape, strides, alignment, layout and read-only flag: 128 bits, mixed so that views which differ in one
+/// of these words always differ in the mark, and any two others do but for one chance in 2^128. What was checked for one view
+/// holds for every other with its mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark(pub(crate) u64, pub(crate) u64);
+
+impl Mark {
+    /// The mark of an absent operand; no view has it in practice, as of any other view.
+    pub(crate) const ABSENT: Mark = Mark(0, 0);
 }
 
 /// A view that cannot be.
@@ -194,6 +208,7 @@ impl View {
             elements: if empty { 0 } else { elements },
             max_offset: if empty { -1 } else { max_offset },
             span_bytes: 0,
+            mark: Mark::ABSENT,
         };
         view.shape[..rank].copy_from_slice(shape);
         view.strides[..rank].copy_from_slice(strides);
@@ -215,7 +230,38 @@ impl View {
         };
         view.span_bytes = if empty { 0 } else { bytes };
         view.contiguous = view.is_contiguous();
-        Ok(view)
+        Ok(view.sealed())
+    }
+
+    /// Works the mark out anew, after a change.
+    fn sealed(mut self) -> View {
+        let rank = self.rank as usize;
+        let dtype = self.dtype;
+        let head = u64::from(dtype.code)
+            | u64::from(dtype.bits) << 8
+            | u64::from(dtype.lanes) << 16
+            | u64::from(self.rank) << 32
+            | u64::from(self.read_only) << 40;
+        let words = [head, self.alignment, self.layout]
+            .into_iter()
+            .chain(self.shape[..rank].iter().map(|n| *n as u64))
+            .chain(self.strides[..rank].iter().map(|n| *n as u64));
+        let (mut a, mut b) = (0x243f_6a88_85a3_08d3_u64, 0x1319_8a2e_0370_7344_u64);
+        for word in words {
+            // Every step is a bijection of the state for a given word and of the word for a given state.
+            a = (a ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            a ^= a >> 29;
+            b = (b.rotate_left(23) ^ word).wrapping_mul(0xd6e8_feb8_6659_fd93);
+            b ^= b >> 32;
+        }
+        self.mark = Mark(a, b);
+        self
+    }
+
+    /// The same view in a packed layout.
+    pub(crate) fn packed(mut self, layout: u64) -> View {
+        self.layout = layout;
+        self.sealed()
     }
 
     fn check_blocks(&self) -> Result<(), ViewError> {
@@ -283,14 +329,14 @@ impl View {
         } else {
             base.min(1 << byte_offset.trailing_zeros().min(63))
         };
-        self
+        self.sealed()
     }
 
     /// The same view, not to be written through.
     #[must_use]
     pub fn read_only(mut self) -> View {
         self.read_only = true;
-        self
+        self.sealed()
     }
 
     /// Element type.
@@ -338,29 +384,36 @@ impl View {
         self.contiguous
     }
 
-    /// What the ABI sees. The pointers borrow from `self`.
-    pub(crate) fn raw(&self, handle: u64, address: u64, allocation_bytes: u64) -> OvertTensor {
-        OvertTensor {
-            size: size_of::<OvertTensor>() as u32,
-            flags: if self.read_only {
-                OVERT_TENSOR_READ_ONLY
-            } else {
-                0
-            },
-            dtype: self.dtype,
-            rank: self.rank,
-            handle,
-            byte_offset: self.byte_offset,
-            address: if address == 0 {
-                0
-            } else {
-                address + self.byte_offset
-            },
-            allocation_bytes,
-            alignment: self.alignment,
-            layout: self.layout,
-            shape: self.shape.as_ptr(),
-            strides: self.strides.as_ptr(),
+    /// Writes what the ABI sees; `address` is that of the first element. The pointers borrow from `self`. Field by field into its place: a struct built elsewhere and copied
+    /// in wider pieces would wait for its own narrow stores.
+    #[inline]
+    pub(crate) fn write_raw(
+        &self,
+        place: &mut MaybeUninit<OvertTensor>,
+        handle: u64,
+        address: u64,
+        allocation_bytes: u64,
+    ) {
+        let at = place.as_mut_ptr();
+        let flags = if self.read_only {
+            OVERT_TENSOR_READ_ONLY
+        } else {
+            0
+        };
+        // SAFETY: `at` is a valid place for a tensor, and every field is written.
+        unsafe {
+            (*at).size = size_of::<OvertTensor>() as u32;
+            (*at).flags = flags;
+            (*at).dtype = self.dtype;
+            (*at).rank = self.rank;
+            (*at).handle = handle;
+            (*at).byte_offset = self.byte_offset;
+            (*at).address = address;
+            (*at).allocation_bytes = allocation_bytes;
+            (*at).alignment = self.alignment;
+            (*at).layout = self.layout;
+            (*at).shape = self.shape.as_ptr();
+            (*at).strides = self.strides.as_ptr();
         }
     }
 }

@@ -111,7 +111,7 @@ pub(crate) fn ask(
         operand_count: operands as u32,
         attr_count: attrs as u32,
         operands: bound.raw.as_ptr().cast(),
-        attrs: bound.attrs.as_ptr(),
+        attrs: bound.attrs().as_ptr(),
         knobs: std::ptr::null(),
         knob_count: 0,
         reserved: 0,

@@ -11,4 +11,4 @@ pub(crate) use explain::explain;
 pub use policy::{Denial, FallbackRule, OnFallback, Pin, Policy};
 pub(crate) use ready::Ready;
 pub use selection::{Chosen, Fallback, Rejected, Selection};
-pub(crate) use table::{KeyWords, MAX_FACTS, Table};
+pub(crate) use table::{MAX_FACTS, Table, key_room};

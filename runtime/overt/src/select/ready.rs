@@ -5,9 +5,11 @@ use crate::load::decl::Value;
 use crate::registry::{Device, Kernel, OpenKernel, Snapshot, entry};
 use overt_abi::{
     OvertCall, OvertKernel, OvertReceipt, OvertSink, OvertStatus, OvertStr, OvertStream,
-    OvertValue, OvertWorkspaceNeed,
+    OvertTensor, OvertValue, OvertWorkspaceNeed,
 };
+use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 type Launch = unsafe extern "C" fn(
     *mut OvertKernel,
@@ -37,6 +39,8 @@ pub(crate) struct Ready {
     /// Values of its knobs, in its order. Text points into `texts`.
     knobs: Box<[OvertValue]>,
     _texts: Box<[Value]>,
+    /// Where a declared symbol's text was last seen.
+    known: AtomicPtr<u8>,
     /// Digests of the images that run here.
     digests: Box<[u64]>,
 }
@@ -80,6 +84,7 @@ impl Ready {
             launch_empty: kernel.decl.flags.launch_empty(),
             knobs: texts.iter().map(crate::value::raw).collect(),
             _texts: texts,
+            known: AtomicPtr::new(std::ptr::null_mut()),
             digests: kernel
                 .images
                 .iter()
@@ -98,10 +103,46 @@ impl Ready {
         &self.knobs
     }
 
-    /// Whether the kernel declares a symbol.
+    /// A call of this kernel, without workspace. It borrows operands, attributes and knobs.
+    #[inline]
+    pub(crate) fn call(
+        &self,
+        operands: *const OvertTensor,
+        operand_count: usize,
+        attrs: &[OvertValue],
+        plan: *mut c_void,
+    ) -> OvertCall {
+        OvertCall {
+            size: size_of::<OvertCall>() as u32,
+            flags: 0,
+            operand_count: operand_count as u32,
+            attr_count: attrs.len() as u32,
+            operands,
+            attrs: attrs.as_ptr(),
+            knobs: self.knobs.as_ptr(),
+            knob_count: self.knobs.len() as u32,
+            reserved: 0,
+            workspace: std::ptr::null(),
+            plan,
+        }
+    }
+
+    /// Whether the kernel declares a symbol. A text that was found equal once is known by its place, since it lives as long as the
+    /// kernel is open.
     #[inline]
     pub(crate) fn declares(&self, symbol: OvertStr) -> bool {
-        self.kernel.decl.entries.iter().any(|e| equal(e, symbol))
+        self.known.load(Ordering::Relaxed) == symbol.data.cast_mut() && !symbol.data.is_null()
+            || self.compare(symbol)
+    }
+
+    #[cold]
+    fn compare(&self, symbol: OvertStr) -> bool {
+        let declared = self.kernel.decl.entries.iter().any(|e| equal(e, symbol));
+        if declared && self.kernel.decl.entries.len() == 1 {
+            // Place without length tells apart only where there is one declared text.
+            self.known.store(symbol.data.cast_mut(), Ordering::Relaxed);
+        }
+        declared
     }
 
     /// Whether an image of this kernel that runs here has the digest. A kernel without images has nothing to compare.

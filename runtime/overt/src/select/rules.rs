@@ -304,7 +304,7 @@ impl Check {
             Check::One(fact, test) => {
                 if let Fact::Attr(index, AttrType::Str) = fact {
                     // SAFETY: bound text attributes were made from text that outlives the binding.
-                    let text = unsafe { crate::bind::str_of(&bound.attrs[*index]) };
+                    let text = unsafe { crate::bind::str_of(&bound.attrs()[*index]) };
                     return test.text(text);
                 }
                 fact.number(args, bound, capturing)

@@ -2,19 +2,26 @@
 
 use super::rules::{Check, Rules};
 use super::{Ready, explain};
-use crate::bind::{Arguments, Bound, Fact, OperandFact};
+use crate::bind::{Arguments, Bound, Fact, OperandFact, Varying};
 use crate::error::Error;
 use crate::guard::Test;
 use crate::registry::{Device, Kernel, Op, Snapshot};
 use overt_kernels::schema::AttrType;
 use parking_lot::Mutex;
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 /// Most facts that a cached selection of one op may depend on. With more, every dispatch selects anew.
 pub(crate) const MAX_FACTS: usize = 48;
 
 /// The class of each fact: which kernel is chosen depends on these words and nothing else.
-pub(crate) type KeyWords = [u64; MAX_FACTS];
+pub(crate) type KeyWords = [MaybeUninit<u64>; MAX_FACTS];
+
+/// Room for a key.
+#[inline]
+pub(crate) fn key_room() -> KeyWords {
+    [const { MaybeUninit::uninit() }; MAX_FACTS]
+}
 
 /// One op on one device, for one generation of the registry. Immutable but for the kernels that it has made ready.
 pub(crate) struct Table {
@@ -23,6 +30,8 @@ pub(crate) struct Table {
     pub(crate) device: Device,
     classifiers: Box<[Classifier]>,
     cacheable: bool,
+    /// Numbers of the classifiers whose facts views alone do not settle.
+    varying: Box<[usize]>,
     candidates: Box<[Candidate]>,
 }
 
@@ -40,9 +49,9 @@ struct Candidate {
 struct Classifier {
     fact: Fact,
     /// Starts of intervals, ascending.
-    breaks: Box<[i64]>,
-    moduli: Box<[i64]>,
-    texts: Box<[String]>,
+    breaks: Vec<i64>,
+    moduli: Vec<i64>,
+    texts: Vec<String>,
     /// Every value is a class of its own.
     exact: bool,
 }
@@ -62,6 +71,12 @@ impl Table {
                 (kernel, rules)
             })
             .collect();
+        let declared = rules.iter().filter(|(_, r)| r.declares_arch);
+        let best_declared = declared.clone().map(|(k, _)| k.decl.tier).min();
+        let best_missing = declared
+            .filter(|(_, r)| is_missing(r))
+            .map(|(k, _)| k.decl.tier)
+            .min();
         let mut classifiers: Vec<Classifier> = Vec::new();
         let mut candidates = Vec::new();
         let mut cacheable = true;
@@ -77,22 +92,11 @@ impl Table {
                     }
                 }
             }
-            let better = rules
-                .iter()
-                .filter(|(k, r)| k.decl.tier < kernel.decl.tier && r.declares_arch);
             candidates.push(Candidate {
                 kernel: kernel.clone(),
                 checks: own.rules.iter().map(|r| r.check.clone()).collect(),
-                fallback: better.clone().next().is_some(),
-                missing: better.clone().any(|(_, r)| {
-                    r.fixed.iter().any(|reason| {
-                        matches!(
-                            reason.cause(),
-                            crate::guard::ReasonCause::NotLoaded
-                                | crate::guard::ReasonCause::NotBuilt
-                        )
-                    })
-                }),
+                fallback: best_declared.is_some_and(|best| best < kernel.decl.tier),
+                missing: best_missing.is_some_and(|best| best < kernel.decl.tier),
                 ready: Mutex::new(None),
             });
         }
@@ -104,6 +108,9 @@ impl Table {
             op: op.clone(),
             device: device.clone(),
             cacheable: cacheable && classifiers.len() <= MAX_FACTS,
+            varying: (0..classifiers.len())
+                .filter(|i| classifiers[*i].fact.varies())
+                .collect(),
             classifiers: classifiers.into(),
             candidates: candidates.into(),
         }
@@ -115,18 +122,36 @@ impl Table {
         self.cacheable.then_some(self.classifiers.len())
     }
 
-    /// Fills the key of a bound problem. Only where [`Table::key_len`] is some.
+    /// The key of a bound problem, in the room given. Only where [`Table::key_len`] is some.
     #[inline]
-    pub(crate) fn key<A: Arguments>(
+    pub(crate) fn key<'k, A: Arguments>(
         &self,
         args: &A,
         bound: &Bound,
         capturing: bool,
-        key: &mut KeyWords,
-    ) {
-        for (word, classifier) in key.iter_mut().zip(&self.classifiers) {
-            *word = classifier.class(args, bound, capturing);
+        room: &'k mut KeyWords,
+    ) -> &'k [u64] {
+        let words = &mut room[..self.classifiers.len()];
+        for (word, classifier) in words.iter_mut().zip(&self.classifiers) {
+            word.write(classifier.class(args, bound, capturing));
         }
+        // SAFETY: the loop has written each of these words.
+        unsafe { &*(std::ptr::from_ref(words) as *const [u64]) }
+    }
+
+    /// The part of the key that views do not settle, in the room given. Only where [`Table::key_len`] is some.
+    #[inline]
+    pub(crate) fn varying_key<'k>(
+        &self,
+        varying: &Varying<'_>,
+        room: &'k mut KeyWords,
+    ) -> &'k [u64] {
+        let words = &mut room[..self.varying.len()];
+        for (word, index) in words.iter_mut().zip(&self.varying) {
+            word.write(self.classifiers[*index].class_of_varying(varying));
+        }
+        // SAFETY: the loop has written each of these words.
+        unsafe { &*(std::ptr::from_ref(words) as *const [u64]) }
     }
 
     /// Selects without a cache and makes the kernel ready.
@@ -228,6 +253,15 @@ impl Table {
     }
 }
 
+/// Whether a kernel is one that was not loaded or not built.
+fn is_missing(rules: &Rules) -> bool {
+    use crate::guard::ReasonCause::{NotBuilt, NotLoaded};
+    rules
+        .fixed
+        .iter()
+        .any(|reason| matches!(reason.cause(), NotLoaded | NotBuilt))
+}
+
 /// The classifier of a fact, made on first use.
 fn of_fact<'a>(classifiers: &'a mut Vec<Classifier>, fact: &Fact) -> &'a mut Classifier {
     let index = classifiers
@@ -236,9 +270,9 @@ fn of_fact<'a>(classifiers: &'a mut Vec<Classifier>, fact: &Fact) -> &'a mut Cla
         .unwrap_or_else(|| {
             classifiers.push(Classifier {
                 fact: fact.clone(),
-                breaks: Box::default(),
-                moduli: Box::default(),
-                texts: Box::default(),
+                breaks: Vec::new(),
+                moduli: Vec::new(),
+                texts: Vec::new(),
                 exact: false,
             });
             classifiers.len() - 1
@@ -271,23 +305,17 @@ fn note(classifiers: &mut Vec<Classifier>, check: &Check) {
         Check::One(fact, test) => {
             let classifier = of_fact(classifiers, fact);
             let mut point = |low: i64, high: i64| {
-                let mut breaks = std::mem::take(&mut classifier.breaks).into_vec();
-                breaks.push(low);
-                breaks.extend(high.checked_add(1));
-                classifier.breaks = breaks.into();
+                classifier.breaks.push(low);
+                classifier.breaks.extend(high.checked_add(1));
             };
             match test {
                 Test::Range(low, high) => point(*low, *high),
                 Test::In(list) | Test::NotIn(list) => list.iter().for_each(|v| point(*v, *v)),
                 Test::MultipleOf(n) => {
-                    let mut moduli = std::mem::take(&mut classifier.moduli).into_vec();
-                    moduli.push(*n);
-                    classifier.moduli = moduli.into();
+                    classifier.moduli.push(*n);
                 }
                 Test::TextIn(list) | Test::TextNotIn(list) => {
-                    let mut texts = std::mem::take(&mut classifier.texts).into_vec();
-                    texts.extend(list.iter().cloned());
-                    classifier.texts = texts.into();
+                    classifier.texts.extend(list.iter().cloned());
                 }
             }
         }
@@ -297,26 +325,44 @@ fn note(classifiers: &mut Vec<Classifier>, check: &Check) {
 impl Classifier {
     fn finish(&mut self) {
         for list in [&mut self.breaks, &mut self.moduli] {
-            let mut sorted = std::mem::take(list).into_vec();
-            sorted.sort_unstable();
-            sorted.dedup();
+            list.sort_unstable();
+            list.dedup();
             // Every number is at or above the least one, so that start tells nothing.
-            sorted.retain(|b| *b != i64::MIN);
-            *list = sorted.into();
+            list.retain(|b| *b != i64::MIN);
         }
         // More moduli than bits in a word: tell every value apart instead.
         self.exact |= self.moduli.len() > 31;
         self.texts.sort_unstable();
+        self.texts.dedup();
     }
 
     #[inline]
     fn class<A: Arguments>(&self, args: &A, bound: &Bound, capturing: bool) -> u64 {
-        if let Fact::Attr(index, AttrType::Str) = &self.fact {
-            return self.text_class(&bound.attrs[*index]);
+        if self.fact.varies() {
+            let varying = Varying {
+                attrs: bound.attrs(),
+                in_place: bound.in_place,
+                capturing,
+            };
+            return self.class_of_varying(&varying);
         }
-        let Some(number) = self.fact.number(args, bound, capturing) else {
-            return ABSENT;
-        };
+        self.fact
+            .number(args, bound, capturing)
+            .map_or(ABSENT, |number| self.class_of(number))
+    }
+
+    #[inline]
+    fn class_of_varying(&self, varying: &Varying<'_>) -> u64 {
+        if let Fact::Attr(index, AttrType::Str) = &self.fact {
+            return self.text_class(&varying.attrs[*index]);
+        }
+        self.fact
+            .varying_number(varying)
+            .map_or(ABSENT, |number| self.class_of(number))
+    }
+
+    #[inline]
+    fn class_of(&self, number: i64) -> u64 {
         if self.exact {
             return number as u64;
         }
