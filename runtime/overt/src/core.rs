@@ -8,7 +8,7 @@ use crate::launch::{PackCache, Plan, Stream};
 use crate::load::decl::Tier;
 use crate::load::{LoadReport, LoadRequest, Surroundings};
 use crate::registry::{Device, Instance, Kernel, KernelHome, Op, Snapshot, near};
-use crate::select::{Policy, Selection, Table, explain};
+use crate::select::{Policy, Selection, Table, explain_anywhere};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
 use std::path::Path;
@@ -176,7 +176,7 @@ impl Runtime {
 
     /// Selects for a problem and tells everything about it. Pure: nothing is opened, launched or counted.
     pub fn explain(&self, problem: &Problem, device: &Device) -> Result<Selection, Error> {
-        Ok(explain(
+        Ok(explain_anywhere(
             &self.0.snapshot(),
             problem,
             device,
@@ -186,7 +186,7 @@ impl Runtime {
 
     /// Explains a call on a device.
     pub fn explain_call(&self, call: &Call<'_>, device: &Device) -> Result<Selection, Error> {
-        Ok(explain(&self.0.snapshot(), call, device, false)?)
+        Ok(explain_anywhere(&self.0.snapshot(), call, device, false)?)
     }
 
     /// Makes a stream: a queue of work on the device, in order, used by one thread at a time.

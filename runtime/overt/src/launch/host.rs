@@ -8,13 +8,13 @@ use crate::registry::Device;
 use crate::select::Selection;
 
 impl Stream {
-    /// Serves the call on the first host-addressable device that can. Waits for the stream first, and for the result.
+    /// Serves the call on the device that the explanation names. Waits for the stream first, and for the result.
     #[cold]
     pub(super) fn dispatch_on_host(
         &self,
         call: &Call<'_>,
         bound: &Bound,
-        mut refused: Selection,
+        refused: Selection,
     ) -> Result<Launched, Error> {
         if self.capturing.get() {
             return Err(Error::Capture {
@@ -24,24 +24,13 @@ impl Stream {
                 ),
             });
         }
-        for device in self.runtime.devices() {
-            if device.same(&self.device) || !device.info().host_addressable {
-                continue;
-            }
-            let selection = self.runtime.explain_call(call, &device)?;
-            let Some(chosen) = &selection.chosen else {
-                refused.rejected.extend(selection.rejected);
-                continue;
-            };
-            tracing::warn!(
-                target: "overt::fallback",
-                kernel = chosen.kernel,
-                "host fallback: {} of {} is served by {}\n{refused}",
-                refused.op, refused.device, device
-            );
-            return self.serve_on(&device, call, bound);
-        }
-        Err(Error::NoKernel(Box::new(refused)))
+        let selection = self.runtime.explain_call(call, &self.device)?;
+        let Some(name) = &selection.served_by else {
+            return Err(Error::NoKernel(Box::new(selection)));
+        };
+        let device = self.runtime.device(name)?;
+        tracing::warn!(target: "overt::fallback", device = name, "{selection}");
+        self.serve_on(&device, call, bound)
     }
 
     fn serve_on(&self, device: &Device, call: &Call<'_>, bound: &Bound) -> Result<Launched, Error> {

@@ -110,7 +110,12 @@ pub(super) fn verify(
             if kernel.decl.entries.contains(&symbol) {
                 owner.push(kernel.decl.id.clone());
                 if let Ok(slot) = stream.runtime.0.slot(kernel, &stream.device) {
-                    stream.shard.cells(slot).enqueued(receipt.launches);
+                    let cells = stream.shard.cells(slot);
+                    if stream.capturing.get() {
+                        cells.captured();
+                    } else {
+                        cells.enqueued(receipt.launches);
+                    }
                 }
                 if let Some(witness) = witness {
                     stream.note(witness, &kernel.decl.id, receipt.launches);

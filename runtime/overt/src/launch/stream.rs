@@ -494,8 +494,14 @@ impl Stream {
         match status {
             overt_abi::OVERT_E_NOT_READY => Ok(false),
             OVERT_OK => self.settle(point, status, words).map(|()| true),
-            // The failure stays to be reported, and settled, by a synchronise.
-            _ => self.sync().map(|()| true),
+            // A failure of the work stays to be reported, and settled, by a synchronise; where that finds none, it is the query
+            // itself that failed.
+            _ => {
+                self.sync()?;
+                self.device
+                    .check("stream_query", status, &mut words)
+                    .map(|()| true)
+            }
         }
     }
 

@@ -87,6 +87,7 @@ pub(crate) fn explain<A: Arguments>(
             numeric_class: k.decl.numeric_class.clone(),
         }),
         fallback,
+        served_by: None,
         rejected,
         failed_providers: snapshot
             .failed
@@ -95,6 +96,44 @@ pub(crate) fn explain<A: Arguments>(
             .map(|f| (f.label(), f.reason.to_string()))
             .collect(),
     })
+}
+
+/// Explains for a device, and where none of its kernels serves and the policy allows it, goes on to the devices that can address
+/// host memory. What each of them rejected is listed too.
+pub(crate) fn explain_anywhere<A: Arguments>(
+    snapshot: &Snapshot,
+    args: &A,
+    device: &Device,
+    capturing: bool,
+) -> Result<Selection, BindError> {
+    let mut selection = explain(snapshot, args, device, capturing)?;
+    // A host fallback waits for both devices, which a capture cannot.
+    if selection.chosen.is_some() || capturing || !snapshot.policy.host_fallback {
+        return Ok(selection);
+    }
+    let causes = selection
+        .rejected
+        .iter()
+        .filter(|r| r.declares_arch)
+        .map(|r| {
+            let cause = r.reasons.iter().map(Reason::cause).min();
+            (r.kernel.clone(), cause.unwrap_or(ReasonCause::Problem))
+        })
+        .collect();
+    for other in &snapshot.devices {
+        if other.same(device) || !other.info().host_addressable {
+            continue;
+        }
+        let there = explain(snapshot, args, other, false)?;
+        selection.rejected.extend(there.rejected);
+        if let Some(chosen) = there.chosen {
+            selection.chosen = Some(chosen);
+            selection.fallback = Some(Fallback { causes });
+            selection.served_by = Some(other.name().to_owned());
+            break;
+        }
+    }
+    Ok(selection)
 }
 
 /// Asks a kernel's own callback; a reason where it says no.

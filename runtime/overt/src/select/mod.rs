@@ -7,7 +7,7 @@ mod rules;
 mod selection;
 mod table;
 
-pub(crate) use explain::explain;
+pub(crate) use explain::{explain, explain_anywhere};
 pub use policy::{Denial, FallbackRule, OnFallback, Pin, Policy};
 pub(crate) use ready::Ready;
 pub use selection::{Chosen, Fallback, Rejected, Selection};

@@ -18,8 +18,10 @@ pub struct Selection {
     pub kind: DeviceKind,
     /// What was chosen; `None`: no kernel serves the problem.
     pub chosen: Option<Chosen>,
-    /// Present when what was chosen is of a lower tier than another kernel that declares this architecture.
+    /// Present when what was chosen is of a lower tier than another kernel that declares this architecture, or is of another device.
     pub fallback: Option<Fallback>,
+    /// The device whose kernel was chosen, where no kernel of `device` serves and the policy allows a host fallback.
+    pub served_by: Option<String>,
     /// Every other candidate, in the order of preference.
     pub rejected: Vec<Rejected>,
     /// Providers that did not load and whose kernels are not known: name and reason.
@@ -97,8 +99,12 @@ impl fmt::Display for Selection {
             Some(chosen) => write!(f, "  ->  {}   {}", chosen.kernel, chosen.tier)?,
             None => write!(f, "  ->  no kernel")?,
         }
+        if let Some(device) = &self.served_by {
+            write!(f, " on {device}   HOST")?;
+        }
         if let Some(fallback) = &self.fallback {
-            write!(f, "   FALLBACK ({})", fallback.cause())?;
+            let gap = if self.served_by.is_some() { " " } else { "   " };
+            write!(f, "{gap}FALLBACK ({})", fallback.cause())?;
         }
         for rejected in &self.rejected {
             write!(f, "\n  not {}   {}", rejected.kernel, rejected.tier)?;
