@@ -50,6 +50,34 @@ fn policy(global: &Global, runtime: &Runtime) -> Result<Policy, Error> {
     Ok(policy)
 }
 
+/// Why there is no device, if there is none: no provider was found, or those that were found failed.
+pub fn no_device(runtime: &Runtime) -> Option<String> {
+    if !runtime.devices().is_empty() {
+        return None;
+    }
+    let mut why = "there is no device".to_owned();
+    let failed = runtime.failed_providers();
+    let running = runtime.providers();
+    if failed.is_empty() && running.is_empty() {
+        why.push_str(": no provider was found");
+    }
+    for provider in running {
+        why.push_str(&format!("; provider {} has none", provider.name));
+        if !provider.words.is_empty() {
+            why.push_str(&format!(": {}", provider.words));
+        }
+    }
+    for provider in failed {
+        why.push_str(&format!(
+            "; provider {} did not load: {}",
+            provider.label(),
+            provider.reason
+        ));
+    }
+    why.push_str(" (overt doctor shows every path)");
+    Some(why)
+}
+
 /// Sends diagnostics of the library to standard error.
 pub fn log(verbose: u8) {
     let level = match verbose {

@@ -33,6 +33,15 @@ pub fn whole(table: &mut Table, column: usize) {
     }
 }
 
+/// A share of the tolerance, in few columns however large.
+pub fn share(value: f64) -> String {
+    if value < 1000.0 || !value.is_finite() {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.1e}")
+    }
+}
+
 /// The table's text: one blank between columns, none at the ends of lines.
 pub fn text(table: &mut Table) -> String {
     for column in table.column_iter_mut() {

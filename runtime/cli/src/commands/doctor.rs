@@ -4,6 +4,7 @@ use crate::args::Global;
 use crate::exit::{Exit, Failure};
 use crate::out::Out;
 use crate::start;
+use crate::view::FailedView;
 use overt::load::{LoadReport, Outcome};
 use overt::{Error, Runtime};
 use serde::Serialize;
@@ -16,6 +17,8 @@ struct Doctor {
     machine: Machine,
     tried: Vec<TriedView>,
     providers: Vec<ProviderView>,
+    /// Providers that did not load, or loaded and did not start.
+    failed_providers: Vec<FailedView>,
     refused_ops: Vec<RefusedOp>,
     /// Why the runtime does not start with these options; `null` when it does.
     error: Option<String>,
@@ -119,6 +122,15 @@ fn gather(runtime: Option<&Runtime>, report: &LoadReport, error: Option<String>)
             })
             .collect(),
         providers: runtime.map(providers).unwrap_or_default(),
+        failed_providers: runtime
+            .map(Runtime::failed_providers)
+            .unwrap_or_default()
+            .iter()
+            .map(|f| FailedView {
+                provider: f.label(),
+                reason: f.reason.to_string(),
+            })
+            .collect(),
         refused_ops: runtime
             .map(Runtime::refused_ops)
             .unwrap_or_default()
@@ -202,6 +214,9 @@ fn text(doctor: &Doctor) -> String {
     }
     if doctor.providers.is_empty() {
         let _ = writeln!(t, "  none");
+    }
+    for failed in &doctor.failed_providers {
+        let _ = writeln!(t, "  not {}: {}", failed.provider, failed.reason);
     }
     for refused in &doctor.refused_ops {
         let _ = writeln!(

@@ -16,8 +16,11 @@ A tensor is dtype[extents], with strides in elements and the alignment in bytes 
 pub struct Options {
     /// The op, with or without its version
     op: String,
-    /// operand=dtype[extents][:[strides]][@alignment] and attribute=value
-    #[arg(value_name = "NAME=VALUE")]
+    // As an attribute of clap's, since rustdoc would read the brackets as links.
+    #[arg(
+        value_name = "NAME=VALUE",
+        help = "operand=dtype[extents][:[strides]][@alignment] and attribute=value"
+    )]
     args: Vec<String>,
     /// Only on this device
     #[arg(long)]
@@ -44,11 +47,8 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
         Some(name) => vec![runtime.device(name)?],
         None => runtime.devices(),
     };
-    if devices.is_empty() {
-        return Err(Failure::new(
-            Exit::Nothing,
-            "there is no device to select for (overt doctor)",
-        ));
+    if let Some(why) = start::no_device(&runtime) {
+        return Err(Failure::new(Exit::Nothing, why));
     }
     let selections = devices
         .iter()

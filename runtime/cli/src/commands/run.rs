@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::out::Out;
 use crate::{start, table};
 use indicatif::{ProgressBar, ProgressStyle};
-use overt::verify::{Check, Depth, Placed, Ran, VerifyError, Wanted};
+use overt::verify::{Check, Depth, Placed, Ran, Wanted};
 use overt::workload::{BoundCall, Workload};
 use overt::{DeviceKind, Runtime, Selection, Stream, Tier};
 use serde::Serialize;
@@ -107,10 +107,8 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
     let device = match &options.device {
         Some(name) => runtime.device(name)?,
         None => runtime.devices().into_iter().next().ok_or_else(|| {
-            Failure::new(
-                Exit::Nothing,
-                format!("executed 0 of {total}: there is no device (overt doctor)"),
-            )
+            let why = start::no_device(&runtime).unwrap_or_default();
+            Failure::new(Exit::Nothing, format!("executed 0 of {total}: {why}"))
         })?,
     };
     let stream = runtime.stream(&device)?;
@@ -203,7 +201,8 @@ fn bar(length: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(length);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}") {
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}") {
         bar.set_style(style);
     }
     bar
@@ -259,7 +258,7 @@ impl Runner<'_> {
         op: &overt::Op,
         seed: u64,
         report: &mut CallReport,
-    ) -> Result<(), VerifyError> {
+    ) -> Result<(), Failure> {
         let wanted = Wanted::of(op, placed.host(), &self.depth, seed)?;
         let check = placed.check(self.stream, &wanted)?;
         report.checked += 1;
@@ -378,11 +377,11 @@ impl CallReport {
                 ("failed", _) => "FAILED".to_owned(),
                 ("refused", _) => "REFUSED".to_owned(),
                 ("error", _) => "ERROR".to_owned(),
-                (_, Some(worst)) => format!("{worst:.3}"),
+                (_, Some(worst)) => table::share(worst),
                 _ => "-".to_owned(),
             },
             if self.sampled {
-                format!("{} of {}", self.compared, self.elements)
+                self.compared.to_string()
             } else if self.checked > 0 {
                 "all".to_owned()
             } else {
@@ -426,7 +425,8 @@ fn text(report: &RunReport) -> String {
     t.push_str(&table::text(&mut rows));
     t.push_str(
         "\nerror: the greatest, as a share of what the op's tolerance allows; above 1 fails. compared: output elements\n\
-         held against the oracle, a seeded sample where the whole oracle would take long. ms: one call, wall clock\n",
+         held against the oracle; a number is that of a seeded sample, where the whole oracle would take long.\n\
+         ms: one call, wall clock\n",
     );
     for c in report.calls.iter().filter(|c| c.fallback.is_some()) {
         if let Some(f) = &c.fallback {
@@ -456,7 +456,7 @@ fn text(report: &RunReport) -> String {
     let s = &report.summary;
     let _ = writeln!(
         t,
-        "\nexecuted {} of {} calls ({} lines), skipped {}, failed {}, in {:.1} s; checked {}: {}",
+        "\nexecuted {} of {} calls ({} lines), skipped {}, failed {}, in {:.1} s\nchecked {}: {}",
         s.executed,
         s.calls,
         s.lines,

@@ -39,6 +39,8 @@ struct Verified {
     summary: Summary,
     #[serde(flatten)]
     report: Report,
+    /// Why there is no device; `null` where there is one.
+    no_device: Option<String>,
     #[serde(skip)]
     verbose: bool,
 }
@@ -71,7 +73,9 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
     };
     let bar = if std::io::stderr().is_terminal() {
         let bar = ProgressBar::new(0);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}") {
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}")
+        {
             bar.set_style(style);
         }
         bar
@@ -96,6 +100,7 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
     let report = report?;
     let verified = Verified {
         summary: summary(&report),
+        no_device: start::no_device(&runtime),
         report,
         verbose: global.verbose > 0,
     };
@@ -157,14 +162,16 @@ fn text(verified: &Verified) -> String {
             format!("{}{empty} of {}", k.executed, k.geometries),
             k.worst
                 .as_ref()
-                .map_or("-".into(), |w| format!("{:.3}", w.worst.ratio)),
+                .map_or("-".into(), |w| table::share(w.worst.ratio)),
             tally(k.deterministic),
             tally(k.batch_invariant),
             format!("{:.1}", k.seconds),
             k.state.word().to_owned(),
         ]);
     }
-    table::whole(&mut rows, 0);
+    for column in [0, 1, 7] {
+        table::whole(&mut rows, column);
+    }
     table::right(&mut rows, &[3, 4, 5, 6]);
     if !report.kernels.is_empty() {
         t.push_str(&table::text(&mut rows));
@@ -199,10 +206,13 @@ fn text(verified: &Verified) -> String {
             u.kernels.join(", ")
         );
     }
+    if let Some(why) = &verified.no_device {
+        let _ = writeln!(t, "{why}");
+    }
     let s = &verified.summary;
     let _ = writeln!(
         t,
-        "\nexecuted {} of {}, skipped {} ({} not eligible, {} without work); kernels: {} passed, {} failed, {} not runnable here",
+        "\nexecuted {} of {}, skipped {} ({} not eligible, {} without work)\nkernels: {} passed, {} failed, {} not runnable here",
         s.executed,
         s.planned,
         s.skipped,

@@ -2,7 +2,7 @@
 
 use crate::support::{bare, overt};
 
-/// The example: head width 112 with a softcap of 50.
+/// A head width of no tile, with a softcap.
 const HEAD_112: [&str; 11] = [
     "explain",
     "paged_attention",

@@ -231,6 +231,18 @@ mod tests {
     }
 
     #[test]
+    fn one_bit_of_one_row_is_a_difference_and_other_rows_are_none_of_it() {
+        let whole = HostTensor::contiguous(overt_kernels::dtype::F16, &[4, 3]).unwrap();
+        let all: Vec<u8> = (0..24).collect();
+        let rows = [3, 1];
+        let mut some = [&all[18..24], &all[6..12]].concat();
+        assert!(rows_equal(&whole, 2, &all, &some, &rows));
+        some[11] ^= 1;
+        assert!(!rows_equal(&whole, 2, &all, &some, &rows));
+        assert!(!rows_equal(&whole, 2, &all, &some[..6], &rows));
+    }
+
+    #[test]
     fn an_empty_request_is_left_out_and_the_others_keep_their_rows() {
         let op = &paged_attention::OP;
         let schema = Arc::new(op.parse().unwrap());

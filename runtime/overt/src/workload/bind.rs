@@ -6,7 +6,7 @@ use crate::bind::{Attr, BindError, BindProblem, Bound, Problem};
 use crate::core::Runtime;
 use crate::memory::View;
 use crate::registry::{Op, near};
-use overt_kernels::host::{HostCall, HostError, HostTensor};
+use overt_kernels::host::{HostCall, HostTensor};
 use overt_kernels::schema::{AttrType, AttrValue};
 
 /// The parameters that [`overt_kernels::op::Op::fill`] takes, by op, each with one number for every value of the symbol.
@@ -36,17 +36,17 @@ impl Workload {
             .iter()
             .enumerate()
             .map(|(number, spec)| {
-                let error = |line: usize, problem: WorkloadProblem| WorkloadError {
+                let error = |(line, problem): Located| WorkloadError {
                     file: self.file.clone(),
                     line,
                     call: title(number, &spec.op.0, &spec.tag),
-                    problem: Box::new(problem),
+                    problem,
                 };
                 let op = runtime.op(&spec.op.0).map_err(|e| {
                     let words = e.to_string();
-                    error(spec.op.1, WorkloadProblem::Op { words })
+                    error(at(spec.op.1, WorkloadProblem::Op { words }))
                 })?;
-                check(&op, spec).map_err(|(line, problem)| error(line, problem))?;
+                check(&op, spec).map_err(error)?;
                 Ok(BoundCall {
                     op,
                     tag: spec.tag.clone(),
@@ -61,23 +61,28 @@ impl Workload {
     }
 }
 
-fn check(op: &Op, spec: &CallSpec) -> Result<(), (usize, WorkloadProblem)> {
+/// A problem and its line.
+type Located = (usize, Box<WorkloadProblem>);
+
+fn at(line: usize, problem: impl Into<WorkloadProblem>) -> Located {
+    (line, Box::new(problem.into()))
+}
+
+fn check(op: &Op, spec: &CallSpec) -> Result<(), Located> {
     if op.common().is_none() {
         let problem = WorkloadProblem::Foreign {
             op: op.name().to_owned(),
             provider: op.provider().unwrap_or_default().to_owned(),
         };
-        return Err((spec.op.1, problem));
+        return Err(at(spec.op.1, problem));
     }
     let mut problem = Problem::new(op);
     for (name, (operand, line)) in &spec.operands {
         let view = view(operand).map_err(|error| {
             let operand = name.clone();
-            (*line, WorkloadProblem::View { operand, error })
+            at(*line, WorkloadProblem::View { operand, error })
         })?;
-        problem = problem
-            .operand(name, view)
-            .map_err(|e| (*line, WorkloadProblem::Bind(e)))?;
+        problem = problem.operand(name, view).map_err(|e| at(*line, e))?;
     }
     for (name, (value, line)) in &spec.attrs {
         let value = match value {
@@ -86,14 +91,12 @@ fn check(op: &Op, spec: &CallSpec) -> Result<(), (usize, WorkloadProblem)> {
             AttrValue::F64(f) => Attr::F64(*f),
             AttrValue::Str(s) => Attr::Str(s),
         };
-        problem = problem
-            .attr(name, value)
-            .map_err(|e| (*line, WorkloadProblem::Bind(e)))?;
+        problem = problem.attr(name, value).map_err(|e| at(*line, e))?;
     }
     let mut bound = Bound::new();
     op.0.binder
         .bind(&problem, &mut bound)
-        .map_err(|e| (line_of(spec, &e), WorkloadProblem::Bind(e)))?;
+        .map_err(|e| at(line_of(spec, &e), e))?;
     lengths(op, spec, &bound)
 }
 
@@ -115,7 +118,7 @@ fn line_of(spec: &CallSpec, error: &BindError) -> usize {
     line.unwrap_or(spec.line)
 }
 
-fn lengths(op: &Op, spec: &CallSpec, bound: &Bound) -> Result<(), (usize, WorkloadProblem)> {
+fn lengths(op: &Op, spec: &CallSpec, bound: &Bound) -> Result<(), Located> {
     let rule = LENGTHS.iter().find(|(name, _, _)| *name == op.name());
     let known: &[&str] = rule.map_or(&[], |(_, names, _)| names);
     for (name, (list, line)) in &spec.lengths {
@@ -126,11 +129,11 @@ fn lengths(op: &Op, spec: &CallSpec, bound: &Bound) -> Result<(), (usize, Worklo
                 near: near(name, known.iter().copied()),
                 known: known.iter().map(|n| (*n).to_owned()).collect(),
             };
-            return Err((*line, problem));
+            return Err(at(*line, problem));
         };
         let wrong = |what: String, wanted: String| {
             let name = name.clone();
-            Err((*line, WorkloadProblem::Lengths { name, what, wanted }))
+            Err(at(*line, WorkloadProblem::Lengths { name, what, wanted }))
         };
         let count = op
             .schema()
@@ -189,14 +192,13 @@ impl BoundCall {
                 provider: self.op.provider().unwrap_or_default().to_owned(),
             });
         };
-        let operands = schema
-            .operands
-            .iter()
-            .map(|declared| {
-                let spec = self.spec.operands.get(&declared.name);
-                spec.map(|(o, _)| host(o)).transpose()
-            })
-            .collect::<Result<Vec<_>, HostError>>()?;
+        let mut operands = Vec::with_capacity(schema.operands.len());
+        for declared in &schema.operands {
+            operands.push(match self.spec.operands.get(&declared.name) {
+                Some((operand, _)) => Some(host(&declared.name, operand)?),
+                None => None,
+            });
+        }
         let attrs: Vec<(String, AttrValue)> = self
             .spec
             .attrs
@@ -224,17 +226,33 @@ impl BoundCall {
     }
 }
 
-fn host(operand: &OperandSpec) -> Result<HostTensor, HostError> {
+fn host(name: &str, operand: &OperandSpec) -> Result<HostTensor, WorkloadProblem> {
+    let bytes = view(operand)
+        .map_err(|error| WorkloadProblem::View {
+            operand: name.to_owned(),
+            error,
+        })?
+        .span_bytes();
+    // Asked for beforehand, since an allocation that fails further down ends the process.
+    let mut probe: Vec<u8> = Vec::new();
+    let room = usize::try_from(bytes).is_ok_and(|n| probe.try_reserve_exact(n).is_ok());
+    drop(probe);
+    if !room {
+        return Err(WorkloadProblem::Memory {
+            operand: name.to_owned(),
+            bytes,
+        });
+    }
     let tensor = &operand.tensor;
-    match &tensor.strides {
-        Some(strides) => HostTensor::with_strides(tensor.dtype, &tensor.shape, strides),
+    Ok(match &tensor.strides {
+        Some(strides) => HostTensor::with_strides(tensor.dtype, &tensor.shape, strides)?,
         None => HostTensor::padded(
             tensor.dtype,
             &tensor.shape,
             operand.padding,
             operand.outer_padding,
-        ),
-    }
+        )?,
+    })
 }
 
 #[cfg(test)]
@@ -318,6 +336,16 @@ attrs.scale = 1
         refused(&text, 11, &["`seq_lens`", "2 numbers", "wanted 1"]);
         let text = format!("{ATTENTION}lengths.seq_lens = [-1]\n");
         refused(&text, 11, &["-1"]);
+    }
+
+    #[test]
+    fn more_memory_than_there_is_is_an_error_and_not_the_end() {
+        let text = ADD.replace("[2,3]", "[4194304,4194304]");
+        let error = bound(&text).unwrap()[0].fill(1).unwrap_err();
+        assert!(
+            error.to_string().contains("operand `a`: no memory"),
+            "{error}"
+        );
     }
 
     #[test]

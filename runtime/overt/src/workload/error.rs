@@ -112,6 +112,14 @@ pub enum WorkloadProblem {
     /// A call that host memory cannot hold.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// More memory than this machine gives.
+    #[error("operand `{operand}`: no memory for {bytes} bytes")]
+    Memory {
+        /// The operand.
+        operand: String,
+        /// Its size.
+        bytes: u64,
+    },
     /// Contents that break the op's rules: the lengths do not fit the shapes.
     #[error("{0}")]
     Content(ContentError),
