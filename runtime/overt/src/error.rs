@@ -21,6 +21,9 @@ pub enum Error {
     /// A view that cannot be.
     #[error(transparent)]
     View(#[from] ViewError),
+    /// A tensor that DLPack cannot carry, in or out.
+    #[error(transparent)]
+    Dlpack(#[from] crate::memory::DlpackError),
     /// A witness does not vouch.
     #[error(transparent)]
     Witness(#[from] WitnessError),

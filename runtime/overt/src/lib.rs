@@ -57,7 +57,9 @@ pub use error::{Error, GuardLie};
 pub use guard::{Reason, ReasonCause};
 pub use launch::{Capture, Event, Graph, Launched, PeerAccess, Plan, Receipt, Step, Stream};
 pub use load::decl::{Tier, Value};
-pub use memory::{Allocation, MAX_RANK, MemoryKind, Tensor, View, ViewError};
+pub use memory::{
+    Allocation, DlpackError, MAX_RANK, MemoryKind, OwnedDlpack, Tensor, View, ViewError,
+};
 pub use overt_abi::OvertDType as DType;
 pub use overt_kernels as kernels;
 pub use overt_kernels::dtype;

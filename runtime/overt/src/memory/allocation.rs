@@ -20,12 +20,16 @@ pub enum MemoryKind {
 
 /// Memory of one device. Shared by the tensors that view it; freed when the last is gone *and* every stream has passed the
 /// work that may use it. May be dropped on any thread; dropping never waits.
-#[derive(Debug)]
 pub struct Allocation {
     device: Device,
     raw: OvertAllocation,
     imported: bool,
+    /// Tells the owner of imported memory that it is no longer used.
+    release: Option<Release>,
 }
+
+/// What is called once no work can use imported memory any more.
+pub(crate) type Release = Box<dyn FnOnce() + Send + Sync>;
 
 impl Allocation {
     /// Allocates `bytes` (0 is taken as 1) aligned to `alignment`, a power of two or 0 for the device's own.
@@ -44,6 +48,7 @@ impl Allocation {
             device: device.clone(),
             raw,
             imported: false,
+            release: None,
         }))
     }
 
@@ -59,7 +64,7 @@ impl Allocation {
         bytes: u64,
     ) -> Result<Arc<Allocation>, Error> {
         // SAFETY: passed on to the caller.
-        unsafe { Self::import(device, OVERT_IMPORT_DEVICE_POINTER, address, bytes) }
+        unsafe { Self::import(device, OVERT_IMPORT_DEVICE_POINTER, address, bytes) }.map(Arc::new)
     }
 
     /// Takes in host memory that the device shall address.
@@ -75,14 +80,18 @@ impl Allocation {
     ) -> Result<Arc<Allocation>, Error> {
         // SAFETY: passed on to the caller.
         unsafe { Self::import(device, OVERT_IMPORT_HOST_POINTER, pointer as u64, bytes) }
+            .map(Arc::new)
     }
 
-    unsafe fn import(
+    /// # Safety
+    ///
+    /// As the public forms, for `native` of this kind.
+    pub(crate) unsafe fn import(
         device: &Device,
         kind: u32,
         native: u64,
         bytes: u64,
-    ) -> Result<Arc<Allocation>, Error> {
+    ) -> Result<Allocation, Error> {
         let import = OvertImport {
             size: size_of::<OvertImport>() as u32,
             kind,
@@ -90,11 +99,18 @@ impl Allocation {
             bytes,
         };
         let raw = device.import_memory(&import)?;
-        Ok(Arc::new(Allocation {
+        Ok(Allocation {
             device: device.clone(),
             raw,
             imported: true,
-        }))
+            release: None,
+        })
+    }
+
+    /// The same, with somebody to tell when no work can use it any more.
+    pub(crate) fn owned_by(mut self, release: Release) -> Allocation {
+        self.release = Some(release);
+        self
     }
 
     /// The device it belongs to.
@@ -135,6 +151,16 @@ impl Allocation {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.device.retire(self.raw.handle);
+        self.device.retire(self.raw.handle, self.release.take());
+    }
+}
+
+impl std::fmt::Debug for Allocation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Allocation")
+            .field("device", &self.device)
+            .field("raw", &self.raw)
+            .field("imported", &self.imported)
+            .finish_non_exhaustive()
     }
 }

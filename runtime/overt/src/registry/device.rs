@@ -5,6 +5,7 @@ use super::instance::{Instance, entry};
 use super::kernel::OpenKernel;
 use crate::error::Error;
 use crate::ffi::Words;
+use crate::memory::Release;
 use overt_abi::{OvertAllocation, OvertDevice, OvertDeviceInfo, OvertImport, OvertStatus};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
@@ -247,7 +248,7 @@ impl Device {
                 allocation.handle, allocation.bytes
             );
             if allocation.handle != 0 {
-                self.retire(allocation.handle);
+                self.retire(allocation.handle, None);
             }
             return Err(Error::provider(
                 self.provider(),
@@ -262,8 +263,8 @@ impl Device {
         Ok(allocation)
     }
 
-    /// Frees memory once no stream can use it any more.
-    pub(crate) fn retire(&self, handle: u64) {
+    /// Frees memory once no stream can use it any more, and then tells its owner, if it has another.
+    pub(crate) fn retire(&self, handle: u64, release: Option<Release>) {
         let device = self.clone();
         self.0.instance.retired.retire(Box::new(move || {
             if let (Some(opened), Some(free)) =
@@ -271,6 +272,9 @@ impl Device {
             {
                 // SAFETY: the handle came from this device and is given back once; no stream has work on it any more.
                 unsafe { free(opened.0.as_ptr(), handle) };
+            }
+            if let Some(release) = release {
+                release();
             }
         }));
     }

@@ -14,4 +14,6 @@ pub(crate) use instance::{Instance, entry};
 pub(crate) use kernel::{HeldImage, Kernel, KernelHome, OpenKernel};
 pub(crate) use near::near;
 pub use op::Op;
+#[cfg(test)]
+pub(crate) use op::OpEntry;
 pub(crate) use snapshot::Snapshot;

@@ -260,3 +260,118 @@ fn attr(value: &AttrValue) -> OvertValue {
         AttrValue::Str(s) => raw_str(s),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bind::Binder;
+    use crate::ffi::text;
+    use crate::registry::OpEntry;
+    use overt_abi::{OVERT_E_INTERNAL, OvertOracle, OvertSink, OvertStatus};
+    use std::sync::Arc;
+
+    /// `out = factor * x`, and `sum` counts what `ids` holds, so that floats, integers and an absent operand all pass the line.
+    const SCHEMA: &str = "t:scaled.1(x: float[R,C], ids: i32[R], bias?: f32[C]) -> out: like x[R,C], sum: i64[R];\n\
+                          factor: f64; where half = C / 1 exact";
+
+    unsafe extern "C" fn scaled(call: *const OvertCall, _: *const OvertSink) -> OvertStatus {
+        // SAFETY: the caller passes a call whose operands are contiguous host memory, as the ABI says of oracles.
+        unsafe {
+            let call = &*call;
+            let operands = std::slice::from_raw_parts(call.operands, call.operand_count as usize);
+            let factor = (*call.attrs).data.f;
+            assert_eq!(operands[2].flags & OVERT_TENSOR_ABSENT, OVERT_TENSOR_ABSENT);
+            assert_eq!((operands[0].dtype, operands[3].dtype), (F64, F64));
+            let (rows, columns) = (*operands[0].shape, *operands[0].shape.add(1));
+            let (x, out) = (
+                operands[0].address as *const f64,
+                operands[3].address as *mut f64,
+            );
+            let (ids, sum) = (
+                operands[1].address as *const i32,
+                operands[4].address as *mut i64,
+            );
+            for i in 0..(rows * columns) as usize {
+                *out.add(i) = factor * *x.add(i);
+            }
+            for r in 0..rows as usize {
+                *sum.add(r) = i64::from(*ids.add(r)) + 40 + r as i64;
+            }
+        }
+        OVERT_OK
+    }
+
+    unsafe extern "C" fn broken(_: *const OvertCall, sink: *const OvertSink) -> OvertStatus {
+        // SAFETY: the sink is the host's own and valid for the call.
+        unsafe {
+            let sink = &*sink;
+            if let Some(write) = sink.write {
+                write(sink.context, text("the table is gone"));
+            }
+        }
+        OVERT_E_INTERNAL
+    }
+
+    fn op(oracle: Option<OvertOracle>) -> Op {
+        let schema =
+            Arc::new(overt_kernels::schema::parse(SCHEMA).unwrap_or_else(|e| panic!("{e}")));
+        Op(Arc::new(OpEntry {
+            number: 0,
+            binder: Binder::new(&schema).unwrap(),
+            schema,
+            common: None,
+            oracle,
+            provider: Some("t".into()),
+        }))
+    }
+
+    fn filled(op: &Op, geometry: &Geometry) -> HostCall {
+        let mut call = HostCall::from_geometry(op.schema(), geometry).unwrap();
+        fill(&mut call, 3).unwrap();
+        call
+    }
+
+    #[test]
+    fn a_providers_own_oracle_is_asked_in_f64_and_its_answer_taken() {
+        let op = op(Some(scaled));
+        let geometries = geometries(&op);
+        assert_eq!(
+            geometries.len(),
+            EXTENTS.len() * 3,
+            "each extent with each float"
+        );
+        for geometry in geometries {
+            let padded = geometry.padded(&[("x", 3), ("out", 5)]);
+            let call = filled(&op, &padded);
+            let wanted = wanted(&op, &call).unwrap();
+            let x = call.operand("x").unwrap().to_f64().unwrap();
+            assert!(x.iter().any(|v| *v != 0.0));
+            assert_eq!(wanted.outputs[0].operand, 3);
+            assert_eq!(wanted.outputs[0].values, x, "the required factor is 1");
+            let rows = call.symbol("R").unwrap();
+            let sums: Vec<f64> = (0..rows).map(|r| 40.0 + r as f64).collect();
+            assert_eq!(wanted.outputs[1].values, sums);
+        }
+    }
+
+    #[test]
+    fn integers_have_no_tolerance_to_speak_of_and_floats_follow_their_type() {
+        let exact = tolerance(dtype::I64);
+        assert!(exact.allows(7.0, 7.0, 7.0) && !exact.allows(7.0, 8.0, 7.0));
+        assert!(tolerance(dtype::BF16).relative > tolerance(dtype::F32).relative);
+    }
+
+    #[test]
+    fn an_oracle_that_fails_is_quoted_and_a_missing_one_named() {
+        let broken = op(Some(broken));
+        let call = filled(&broken, &geometries(&broken)[0]);
+        let error = wanted(&broken, &call).unwrap_err().to_string();
+        assert!(
+            error.contains("t:scaled.1") && error.contains("the table is gone"),
+            "{error}"
+        );
+        let none = op(None);
+        let error = wanted(&none, &call).unwrap_err();
+        assert!(matches!(error, VerifyError::NoOracle { .. }), "{error}");
+    }
+}
