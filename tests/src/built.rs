@@ -129,3 +129,25 @@ pub fn hooks() -> &'static Path {
     });
     path
 }
+
+/// The `overt` program.
+pub fn program() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command
+            .current_dir(root())
+            .args(["build", "--package", "overt-cli", "--bin", "overt"])
+            .arg("--target-dir")
+            .arg(target_folder());
+        let output = command
+            .output()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        assert!(
+            output.status.success(),
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        target_folder().join("debug/overt")
+    })
+}
