@@ -379,6 +379,11 @@ impl View {
         self.alignment
     }
 
+    /// Whether it must not be written through.
+    pub fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
     /// Whether the elements lie in row-major order without gaps.
     pub fn is_row_major(&self) -> bool {
         self.contiguous
