@@ -102,6 +102,7 @@ impl RuntimeBuilder {
         for failed in loaded.failed {
             snapshot.add_failed(failed);
         }
+        let mut not_started = Vec::new();
         for provider in loaded.providers {
             let provider = Arc::new(provider);
             let started = Instance::start(provider.clone(), &|knob| knobs.value(knob, None))
@@ -112,10 +113,22 @@ impl RuntimeBuilder {
                 Err(error) => {
                     tracing::warn!(target: "overt::load", provider = provider.decl.name, %error, "did not start");
                     snapshot.add_failed(FailedProvider::not_started(&provider, &error.to_string()));
+                    not_started.push(provider);
                 }
             }
         }
-        snapshot.check_knobs(&self.knobs)?;
+        // The knobs of a provider that did not start are known all the same: its failure is what is to be told, not theirs.
+        let elsewhere = |setting: &Setting| {
+            let mut knobs = not_started.iter().flat_map(|p| &p.decl.knobs);
+            knobs.any(|knob| knob.id == setting.id)
+        };
+        let settings: Vec<Setting> = self
+            .knobs
+            .iter()
+            .filter(|setting| !elsewhere(setting))
+            .cloned()
+            .collect();
+        snapshot.check_knobs(&settings)?;
         snapshot.policy = Arc::new(check_policy(&snapshot, self.policy)?);
         Ok(Runtime::start(snapshot, self.checked))
     }
