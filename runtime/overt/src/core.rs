@@ -176,8 +176,10 @@ impl Runtime {
 
     /// Selects for a problem and tells everything about it. Pure: nothing is opened, launched or counted.
     pub fn explain(&self, problem: &Problem, device: &Device) -> Result<Selection, Error> {
+        let snapshot = self.0.snapshot();
+        snapshot.own(problem.op())?;
         Ok(explain_anywhere(
-            &self.0.snapshot(),
+            &snapshot,
             problem,
             device,
             problem.is_capturing(),
@@ -186,7 +188,9 @@ impl Runtime {
 
     /// Explains a call on a device.
     pub fn explain_call(&self, call: &Call<'_>, device: &Device) -> Result<Selection, Error> {
-        Ok(explain_anywhere(&self.0.snapshot(), call, device, false)?)
+        let snapshot = self.0.snapshot();
+        snapshot.own(call.op)?;
+        Ok(explain_anywhere(&snapshot, call, device, false)?)
     }
 
     /// Makes a stream: a queue of work on the device, in order, used by one thread at a time.
@@ -417,18 +421,23 @@ impl Core {
     }
 
     /// The table of an op on a device, for the current generation.
-    pub(crate) fn table(&self, op: &Op, device: &Device) -> (Arc<Snapshot>, Arc<Table>) {
+    pub(crate) fn table(
+        &self,
+        op: &Op,
+        device: &Device,
+    ) -> Result<(Arc<Snapshot>, Arc<Table>), Error> {
         let snapshot = self.snapshot();
+        snapshot.own(op)?;
         let key = (op.0.number, device.number());
         if let Some(table) = self.tables.lock().get(&key)
             && table.generation == snapshot.generation
         {
-            return (snapshot, table.clone());
+            return Ok((snapshot, table.clone()));
         }
         // Two threads may build the same table; either is right.
         let table = Arc::new(Table::new(&snapshot, op, device));
         self.tables.lock().insert(key, table.clone());
-        (snapshot, table)
+        Ok((snapshot, table))
     }
 
     /// The counters' slot of a kernel on a device.
@@ -474,7 +483,7 @@ impl Core {
         device: &Device,
         capturing: bool,
     ) -> Result<(Arc<crate::select::Ready>, Arc<Table>), Error> {
-        let (snapshot, table) = self.table(args.op(), device);
+        let (snapshot, table) = self.table(args.op(), device)?;
         let slots = |kernel: &Kernel, device: &Device| self.slot(kernel, device);
         let ready = table.select(&snapshot, &slots, args, bound, capturing)?;
         Ok((ready, table))

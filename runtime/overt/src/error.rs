@@ -45,6 +45,12 @@ pub enum Error {
         /// All names.
         known: Vec<String>,
     },
+    /// An op that was taken from another runtime, where its number means another op.
+    #[error("op {op} was taken from another runtime: ask this one for it (`Runtime::op`)")]
+    ForeignOp {
+        /// The op.
+        op: String,
+    },
     /// No such device.
     #[error("no device `{name}`; there {}{}", devices(known), notes.iter().map(|n| format!("\n  {n}")).collect::<String>())]
     UnknownDevice {
@@ -178,6 +184,14 @@ pub enum Error {
         kernel: String,
         /// Which fact crossed which bound.
         what: String,
+    },
+    /// A tensor that is not to be written through.
+    #[error(
+        "the tensor is read-only, and to {what} it would write it: use the tensor that it was made from"
+    )]
+    ReadOnly {
+        /// What was asked for.
+        what: &'static str,
     },
     /// Host data of another size than the tensor.
     #[error("the tensor holds {tensor} bytes and the data is {data} bytes long")]

@@ -109,12 +109,19 @@ impl<'a> Call<'a> {
         self.operands[operand] = tensor;
     }
 
-    /// Sets an integer attribute by its number in the schema; for hot paths. Panics when the schema has no such number.
+    /// Sets an integer attribute by its number in the schema; for hot paths. Panics when the schema has no integer attribute of that
+    /// number.
     #[inline]
     pub fn set_i64(&mut self, attr: usize, value: i64) {
+        // The type is checked here because nothing later does: a number taken for a text would be followed as a pointer.
         assert!(
-            attr < self.op.0.binder.attr_count(),
-            "the schema has no attribute {attr}"
+            self.op
+                .0
+                .schema
+                .attrs
+                .get(attr)
+                .is_some_and(|a| a.ty == AttrType::I64),
+            "the schema has no integer attribute {attr}"
         );
         self.attrs[attr] = raw_i64(value);
     }

@@ -445,13 +445,7 @@ impl Binder {
         tensor: &Tensor,
         other: &Tensor,
     ) -> Result<bool, BindError> {
-        let (a, b) = (&tensor.place, &other.place);
-        let (start, other_start) = if a.handle == b.handle {
-            (tensor.view.byte_offset, other.view.byte_offset)
-        } else if (a.imported || b.imported) && a.address != 0 && b.address != 0 {
-            // Imports may name memory that another allocation names too.
-            (a.address, b.address)
-        } else {
+        let Some((start, other_start)) = tensor.starts(other) else {
             return Ok(false);
         };
         let apart = start >= other_start.saturating_add(other.view.span_bytes)

@@ -1,5 +1,6 @@
 //! Capture and replay.
 
+use super::plan::Prepared;
 use super::stream::{Launched, Stream};
 use crate::bind::{Arguments, Bound, Call};
 use crate::core::Runtime;
@@ -17,10 +18,18 @@ use std::sync::Arc;
 pub(super) struct Recording {
     nodes: Vec<Node>,
     kept: Vec<Arc<Allocation>>,
+    plans: Vec<Arc<Prepared>>,
     generation: u64,
+    /// The kernel whose launch failed after it had recorded something: the sequence holds work that no node accounts for and whose
+    /// operands nobody keeps.
+    spoiled: Option<String>,
 }
 
 impl Recording {
+    pub(super) fn spoil(&mut self, kernel: &str) {
+        self.spoiled.get_or_insert_with(|| kernel.to_owned());
+    }
+
     pub(super) fn keep(&mut self, allocation: Arc<Allocation>) {
         if !self.kept.iter().any(|k| Arc::ptr_eq(k, &allocation)) {
             self.kept.push(allocation);
@@ -31,6 +40,7 @@ impl Recording {
 /// One captured call.
 struct Node {
     ready: Arc<Ready>,
+    /// 0 for a call that was empty and left nothing to launch: it is kept so that later calls are matched one to one.
     launches: u32,
     witness: Option<Witness>,
     /// Present for dispatched calls: what a later call must agree with. A plan's launch has fixed operands.
@@ -68,7 +78,8 @@ pub struct Graph {
     nodes: Vec<Node>,
     launches: u32,
     generation: u64,
-    _kept: Vec<Arc<Allocation>>,
+    kept: Vec<Arc<Allocation>>,
+    plans: Vec<Arc<Prepared>>,
 }
 
 // SAFETY: the ABI lets a graph move between threads with a happens-before edge; all else is `Send`.
@@ -95,7 +106,9 @@ impl Stream {
         *self.recording.borrow_mut() = Some(Recording {
             nodes: Vec::new(),
             kept: Vec::new(),
+            plans: Vec::new(),
             generation: self.runtime.generation(),
+            spoiled: None,
         });
         Ok(Capture {
             stream: self,
@@ -111,8 +124,8 @@ impl Stream {
         call: &Call<'_>,
         bound: &Bound,
         launched: &Launched,
-    ) {
-        let (_, table) = self.runtime.0.table(call.op, &self.device);
+    ) -> Result<(), Error> {
+        let (_, table) = self.runtime.0.table(call.op, &self.device)?;
         let binder = &call.op.0.binder;
         let mut room = key_room();
         let key = match table.key_len() {
@@ -139,6 +152,7 @@ impl Stream {
                 attrs,
             }),
         });
+        Ok(())
     }
 
     /// Notes a plan's launch in the running capture.
@@ -147,11 +161,16 @@ impl Stream {
         &self,
         ready: &Arc<Ready>,
         tensors: &[Option<Tensor>],
+        prepared: Option<&Arc<Prepared>>,
         launched: &Launched,
         witness: Option<&Witness>,
     ) {
         for tensor in tensors.iter().flatten() {
             self.keep(tensor.allocation.clone());
+        }
+        if let (Some(recording), Some(prepared)) = (self.recording.borrow_mut().as_mut(), prepared)
+        {
+            recording.plans.push(prepared.clone());
         }
         self.push_node(Node {
             ready: ready.clone(),
@@ -183,9 +202,24 @@ impl NodeAttr {
 
 impl Capture<'_> {
     /// Ends the capture and makes its graph.
+    ///
+    /// A capture in which a launch failed *after* it had recorded something, a guard lie say, is forgotten instead: its graph would
+    /// run what no call answers for.
     pub fn end(mut self) -> Result<Graph, Error> {
-        self.ended = true;
         let stream = self.stream;
+        let spoiled = stream
+            .recording
+            .borrow()
+            .as_ref()
+            .and_then(|r| r.spoiled.clone());
+        if let Some(kernel) = spoiled {
+            return Err(Error::Capture {
+                what: format!(
+                    "a launch of {kernel} failed after it had recorded something, so this capture is forgotten: capture again without it"
+                ),
+            });
+        }
+        self.ended = true;
         let instance = stream.device.instance();
         let end = entry(
             instance.api().capture_end,
@@ -218,7 +252,8 @@ impl Capture<'_> {
             launches: recording.nodes.iter().map(|n| n.launches).sum(),
             nodes: recording.nodes,
             generation: recording.generation,
-            _kept: recording.kept,
+            kept: recording.kept,
+            plans: recording.plans,
         })
     }
 }
@@ -240,14 +275,18 @@ impl Drop for Capture<'_> {
 }
 
 impl Graph {
-    /// Number of captured calls.
+    /// Number of captured calls that launch something.
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.launching().count()
     }
 
-    /// Whether nothing was captured.
+    /// Whether a replay launches nothing.
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.launching().next().is_none()
+    }
+
+    fn launching(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter().filter(|n| n.launches > 0)
     }
 
     /// Device launches of one replay.
@@ -257,8 +296,7 @@ impl Graph {
 
     /// Ids of the captured kernels, in order.
     pub fn kernels(&self) -> Vec<String> {
-        self.nodes
-            .iter()
+        self.launching()
             .map(|n| n.ready.kernel.decl.id.clone())
             .collect()
     }
@@ -295,7 +333,7 @@ impl Graph {
         self.device.check("graph_replay", status, &mut words)?;
         if receipt.launches != self.launches {
             let kernel = self.kernels().join(", ");
-            for node in &self.nodes {
+            for node in self.launching() {
                 stream.shard.cells(node.ready.slot).lied();
             }
             return Err(Error::GuardLie(Box::new(GuardLie {
@@ -308,7 +346,7 @@ impl Graph {
                 owner: Vec::new(),
             })));
         }
-        for node in &self.nodes {
+        for node in self.launching() {
             stream.shard.cells(node.ready.slot).replayed(node.launches);
             if let Some(witness) = &node.witness {
                 stream.note_replayed(witness, &node.ready.kernel.decl.id, node.launches);
@@ -328,29 +366,18 @@ impl Graph {
     /// The check of [`Graph::replay_for`] alone.
     pub fn covers(&self, calls: &[&Call<'_>]) -> Result<(), Error> {
         let dispatched: Vec<&Node> = self.nodes.iter().filter(|n| n.call.is_some()).collect();
-        // Empty work leaves no node, so the calls are matched without it.
-        let mut bounds = Vec::with_capacity(calls.len());
-        for call in calls {
-            let mut bound = Bound::new();
-            call.op.0.binder.bind(*call, &mut bound)?;
-            if !bound.empty {
-                bounds.push((*call, bound));
-            }
-        }
-        if bounds.len() != dispatched.len() {
+        if calls.len() != dispatched.len() {
             let kernel = dispatched
                 .first()
                 .map_or_else(|| "graph".into(), |n| n.ready.kernel.decl.id.clone());
-            let what = format!(
-                "{} non-empty call(s) for {} captured",
-                bounds.len(),
-                dispatched.len()
-            );
+            let what = format!("{} call(s) for {} captured", calls.len(), dispatched.len());
             return Err(Error::Crossed { kernel, what });
         }
-        for (node, (call, bound)) in dispatched.into_iter().zip(&bounds) {
+        for (node, call) in dispatched.into_iter().zip(calls) {
+            let mut bound = Bound::new();
+            call.op.0.binder.bind(*call, &mut bound)?;
             if let Some(recorded) = &node.call
-                && let Some(what) = recorded.crossed(call, bound)
+                && let Some(what) = recorded.crossed(call, &bound)
             {
                 return Err(Error::Crossed {
                     kernel: node.ready.kernel.decl.id.clone(),
@@ -366,7 +393,7 @@ impl NodeCall {
     /// What differs from the captured call so that a replay would not be the same.
     fn crossed(&self, call: &Call<'_>, bound: &Bound) -> Option<String> {
         let op = call.op;
-        if op.0.number != self.table.op.0.number {
+        if !Arc::ptr_eq(&op.0, &self.table.op.0) {
             return Some(format!(
                 "the call is of {}, captured was {}",
                 op.name(),
@@ -409,14 +436,15 @@ impl Drop for Graph {
     fn drop(&mut self) {
         let raw = self.raw.as_ptr() as usize;
         let device = self.device.clone();
-        let kept = std::mem::take(&mut self._kept);
+        let kept = std::mem::take(&mut self.kept);
+        let plans = std::mem::take(&mut self.plans);
         // A replay may be pending on any stream; the graph and its memory go when those have passed.
         self.device.instance().retired.retire(Box::new(move || {
             if let Some(destroy) = device.instance().api().graph_destroy {
                 // SAFETY: the graph is the provider's own, destroyed once, and no stream has a replay of it pending.
                 unsafe { destroy(std::ptr::with_exposed_provenance_mut(raw)) };
             }
-            drop(kept);
+            drop((plans, kept));
         }));
     }
 }

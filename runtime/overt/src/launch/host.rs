@@ -107,7 +107,7 @@ impl Stream {
             crate::memory::MemoryKind::Device,
         )?;
         let staged = Tensor::over(allocation, tensor.view.clone(), 0)?;
-        helper.write(&staged, &self.read_vec(tensor)?)?;
+        helper.put(&staged, &self.read_vec(tensor)?)?;
         Ok(Staged {
             tensor: staged,
             copied: true,

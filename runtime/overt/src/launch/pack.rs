@@ -5,18 +5,34 @@ use super::stream::Stream;
 use crate::bind::{Arguments, BindProblem, Bound, Call, bind_error};
 use crate::error::Error;
 use crate::ffi::Words;
-use crate::memory::{Allocation, MemoryKind, Tensor};
+use crate::memory::{Allocation, Mark, MemoryKind, Tensor};
 use overt_abi::{OVERT_E_UNSUPPORTED, OvertWeightsLayout};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-/// Which weight in which layout: device, allocation, offset, and the layout's key, which covers all that the packed bytes depend
-/// on.
-type Key = (u32, u64, u64, u64);
+/// Which weight in which layout: device, allocation, offset, the view's mark, and the layout's key. The mark because two views that
+/// start at one place are two weights.
+type Key = (u32, u64, u64, Mark, u64);
 
-/// One weight in one layout, locked while it is packed. Weak: when the last tensor of it is gone, so is the memory.
-type Packed = Arc<Mutex<Weak<Allocation>>>;
+/// One weight in one layout, locked while it is packed.
+type Packed = Arc<Mutex<Copy>>;
+
+/// Weak: when the last tensor of it is gone, so is the memory.
+#[derive(Default)]
+struct Copy {
+    packed: Weak<Allocation>,
+    /// What was packed. A provider may give the handle of freed memory out again, for another weight.
+    source: Weak<Allocation>,
+}
+
+impl Copy {
+    fn of(&self, source: &Arc<Allocation>) -> Option<Arc<Allocation>> {
+        std::ptr::eq(self.source.as_ptr(), Arc::as_ptr(source))
+            .then(|| self.packed.upgrade())
+            .flatten()
+    }
+}
 
 /// Packed weights that are alive, so that one weight is packed once for all kernels of one layout.
 #[derive(Default)]
@@ -24,7 +40,7 @@ pub(crate) struct PackCache(Mutex<HashMap<Key, Packed>>);
 
 impl Stream {
     /// Repacks operand `operand` of the call for the kernel that the call would select, and gives the packed tensor, to be passed in
-    /// its place. The same tensor comes back where that kernel takes the plain layout. Enqueued on this stream: others wait for an
+    /// its place. The same tensor comes back where that kernel takes the plain layout, or where it is packed already. Enqueued on this stream: others wait for an
     /// event. The plain weight must stay until the stream has passed it, and is not needed after.
     pub fn pack_weight(&self, call: &Call<'_>, operand: &str) -> Result<Tensor, Error> {
         self.refuse_while_capturing("repack a weight")?;
@@ -55,6 +71,10 @@ impl Stream {
             )
             .into());
         };
+        if source.view.layout != 0 {
+            // The kernel was selected with it, so it takes it.
+            return Ok(source.clone());
+        }
         let api = self.device.instance().api();
         let (Some(layout_of), Some(pack)) = (api.weights_layout, api.weights_pack) else {
             return Ok(source.clone());
@@ -99,6 +119,7 @@ impl Stream {
             self.device.number(),
             source.allocation.handle(),
             source.view.byte_offset,
+            source.view.mark,
             layout.key,
         );
         let entry = self
@@ -111,7 +132,7 @@ impl Stream {
             .or_default()
             .clone();
         let mut packed = entry.lock();
-        if let Some(allocation) = packed.upgrade() {
+        if let Some(allocation) = packed.of(&source.allocation) {
             return Ok(Tensor::at(
                 allocation.clone(),
                 source.view.clone().at(0, allocation.alignment()),
@@ -148,11 +169,16 @@ impl Stream {
             )
         };
         self.device.check("weights_pack", status, &mut words)?;
-        *packed = Arc::downgrade(&allocation);
+        *packed = Copy {
+            packed: Arc::downgrade(&allocation),
+            source: Arc::downgrade(&source.allocation),
+        };
         drop(packed);
         self.runtime.0.packs.0.lock().retain(|_, entry| {
             // An entry that is locked is being packed now.
-            entry.try_lock().is_none_or(|weak| weak.strong_count() > 0)
+            entry
+                .try_lock()
+                .is_none_or(|copy| copy.packed.strong_count() > 0)
         });
         Ok(target)
     }

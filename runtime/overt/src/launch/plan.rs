@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::ffi::Words;
 use crate::memory::{Tensor, ViewError};
 use crate::registry::{Device, Op};
-use crate::select::Ready;
+use crate::select::{Ready, Table, key_room};
 use overt_abi::{OVERT_VALUE_STR, OvertCall, OvertTensor, OvertValue};
 use std::sync::Arc;
 
@@ -18,14 +18,26 @@ pub struct Plan {
     runtime: Runtime,
     op: Op,
     ready: Arc<Ready>,
-    generation: u64,
+    table: Arc<Table>,
+    /// The class of every fact when the kernel was selected; empty where selections of the op are not cached.
+    key: Box<[u64]>,
     tensors: Vec<Option<Tensor>>,
     raw: Box<[OvertTensor]>,
     attrs: Box<[OvertValue]>,
     _texts: Vec<Box<str>>,
     /// Points into `raw`, `attrs` and the knobs of `ready`, whose heap memory does not move.
     call: OvertCall,
+    /// What `call.plan` points to, where the kernel prepared something.
+    prepared: Option<Arc<Prepared>>,
     empty: bool,
+    /// An output is exactly another operand's memory.
+    in_place: bool,
+}
+
+/// What a kernel prepared. Shared with the graphs that captured a launch of it, and released when no work can use it any more.
+pub(super) struct Prepared {
+    ready: Arc<Ready>,
+    raw: usize,
 }
 
 // SAFETY: raw tensors point into views boxed inside `tensors`' heap buffer, which is never resized; raw attributes hold numbers or
@@ -83,17 +95,25 @@ impl Plan {
             })
             .collect::<Box<[OvertValue]>>();
         let own_call = ready.call(raw.as_ptr(), raw.len(), &attrs, std::ptr::null_mut());
+        let mut room = key_room();
+        let key = match table.key_len() {
+            Some(_) => table.key(call, &bound, false, &mut room).into(),
+            None => Box::default(),
+        };
         let mut plan = Plan {
             runtime: runtime.clone(),
             op: call.op.clone(),
             ready,
-            generation: table.generation,
+            table,
+            key,
             tensors,
             raw,
             attrs,
             call: own_call,
             _texts: texts,
+            prepared: None,
             empty: bound.empty,
+            in_place: bound.in_place,
         };
         plan.prepare()?;
         Ok(plan)
@@ -114,6 +134,12 @@ impl Plan {
         }
         device.check("kernel_prepare", status, &mut words)?;
         self.call.plan = prepared;
+        self.prepared = (!prepared.is_null()).then(|| {
+            Arc::new(Prepared {
+                ready: self.ready.clone(),
+                raw: prepared.expose_provenance(),
+            })
+        });
         Ok(())
     }
 
@@ -132,8 +158,9 @@ impl Plan {
         &self.ready.device
     }
 
-    /// Puts another tensor in the place of an operand: of the same dtype, shape, strides and device, and aligned at least as well as
-    /// the planned one.
+    /// Puts another tensor in the place of an operand: of the same dtype, shape, strides and device, and aligned as well as the planned
+    /// one, or as well as any guard tells alignments apart: what an allocation's address happens to be divisible by beyond that is
+    /// luck.
     pub fn set(&mut self, operand: &str, tensor: &Tensor) -> Result<(), Error> {
         let schema = self.op.schema();
         let Some(index) = schema.operand(operand) else {
@@ -175,18 +202,9 @@ impl Plan {
                 what: format!("operand `{operand}` is {what}, and was planned otherwise"),
             });
         }
-        if let Some(planned) = planned
-            && tensor.view.alignment < planned.alignment
-        {
-            return Err(ViewError::Misaligned {
-                alignment: tensor.view.alignment,
-                dtype: overt_kernels::dtype::name(tensor.view.dtype).unwrap_or("?"),
-                needed: planned.alignment,
-            }
-            .into());
-        }
+        let worse = planned.is_some_and(|p| tensor.view.alignment < p.alignment);
         let before = self.tensors[index].replace(tensor.clone());
-        if let Err(error) = self.rebind() {
+        if let Err(error) = self.rebind(worse.then_some(index)) {
             self.tensors[index] = before;
             return Err(error);
         }
@@ -196,12 +214,38 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks read-only and overlap rules again, which depend on where operands are.
-    fn rebind(&self) -> Result<(), Error> {
+    /// Checks read-only and overlap rules again, which depend on where operands are. The kernel was chosen for operands that lie apart,
+    /// or for ones that do not.
+    ///
+    /// `worse` is an operand that is now aligned less well than the planned one was.
+    fn rebind(&self, worse: Option<usize>) -> Result<(), Error> {
         let args = PlanArgs(self);
         let mut bound = Bound::new();
         self.op.0.binder.bind(&args, &mut bound)?;
-        Ok(())
+        if bound.in_place != self.in_place {
+            let what = if self.in_place {
+                "the call was planned in place, and no output is another operand's memory any more"
+            } else {
+                "an output is now another operand's memory, and the call was not planned in place"
+            };
+            return Err(Error::Crossed {
+                kernel: self.kernel().to_owned(),
+                what: what.into(),
+            });
+        }
+        let Some(index) = worse else { return Ok(()) };
+        let mut room = key_room();
+        let same = self.table.key_len().is_some()
+            && self.table.key(&args, &bound, false, &mut room) == &*self.key;
+        match (&self.tensors[index], same) {
+            (Some(tensor), false) => Err(ViewError::Misaligned {
+                alignment: tensor.view.alignment,
+                dtype: overt_kernels::dtype::name(tensor.view.dtype).unwrap_or("?"),
+                needed: self.raw[index].alignment,
+            }
+            .into()),
+            _ => Ok(()),
+        }
     }
 
     /// Enqueues the call.
@@ -217,7 +261,7 @@ impl Plan {
 
     #[inline]
     fn run(&self, stream: &Stream, witness: Option<&Witness>) -> Result<Launched, Error> {
-        if self.generation != self.runtime.0.generation() {
+        if self.table.generation != self.runtime.0.generation() {
             return Err(Error::Stale { what: "plan" });
         }
         if !stream.device.same(&self.ready.device) {
@@ -226,9 +270,18 @@ impl Plan {
         if self.empty && !self.ready.launch_empty {
             return Ok(nothing(&self.ready));
         }
+        if stream.capturing.get() && !self.ready.kernel.decl.flags.capture_safe() {
+            return Err(Error::Capture {
+                what: format!(
+                    "{} cannot be captured, and the stream is capturing: dispatch the call, which selects another kernel",
+                    self.kernel()
+                ),
+            });
+        }
         let launched = stream.launch(&self.ready, &self.call, witness)?;
         if stream.capturing.get() {
-            stream.record_plan(&self.ready, &self.tensors, &launched, witness);
+            let prepared = self.prepared.as_ref();
+            stream.record_plan(&self.ready, &self.tensors, prepared, &launched, witness);
         }
         Ok(launched)
     }
@@ -282,12 +335,9 @@ impl Arguments for PlanArgs<'_> {
     }
 }
 
-impl Drop for Plan {
+impl Drop for Prepared {
     fn drop(&mut self) {
-        let prepared = self.call.plan as usize;
-        if prepared == 0 {
-            return;
-        }
+        let prepared = self.raw;
         let ready = self.ready.clone();
         // A launch with this plan may be pending on any stream.
         self.ready

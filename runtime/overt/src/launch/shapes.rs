@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// Places for remembered calls; a power of two.
 const PLACES: usize = 128;
 
+/// The limit of an attribute that is no bound.
+const FREE: i64 = i64::MIN;
+
 /// Selections remembered for one set of views before they start anew.
 const MOST_CHOICES: usize = 64;
 
@@ -50,7 +53,7 @@ struct Shape {
     attrs: [OvertValue; MAX_ATTRS],
     /// Values of attributes that are not given; none for those that must be.
     defaults: [OvertValue; MAX_ATTRS],
-    /// Greatest values of attributes that are bounds; −1 for the others.
+    /// Greatest values of attributes that are bounds; [`FREE`] for the others. A bound's may be negative, where the shapes are empty.
     limits: [i64; MAX_ATTRS],
     empty: bool,
     /// Key words of each choice, one behind another.
@@ -105,7 +108,8 @@ impl Shapes {
             let limit = shape.limits[index];
             // SAFETY: a bound is an integer, since setters check types; for any other attribute the bits are read and not used.
             let number = unsafe { value.data.i };
-            let within = limit < 0 || (0..=limit).contains(&number);
+            let within =
+                limit == FREE || given.kind == OVERT_VALUE_NONE || (0..=limit).contains(&number);
             if value.kind == OVERT_VALUE_NONE || !within {
                 // Says what is wrong.
                 binder.attr(call.op, index, *given, limit)?;
@@ -186,7 +190,7 @@ impl Shape {
             raw: [absent; MAX_OPERANDS],
             attrs: [NONE; MAX_ATTRS],
             defaults: [NONE; MAX_ATTRS],
-            limits: [-1; MAX_ATTRS],
+            limits: [FREE; MAX_ATTRS],
             empty: false,
             words: Vec::new(),
             choices: Vec::new(),
@@ -215,7 +219,7 @@ impl Shape {
         self.forget();
         self.empty = bound.empty;
         for index in 0..binder.attr_count() {
-            self.limits[index] = binder.limit(index, bound).unwrap_or(-1);
+            self.limits[index] = binder.limit(index, bound).unwrap_or(FREE);
             self.defaults[index] = binder
                 .attr(call.op, index, NONE, self.limits[index])
                 .unwrap_or(NONE);

@@ -108,7 +108,7 @@ fn widen<'a>(stream: &Stream, call: &Call<'a>) -> Result<Call<'a>, Error> {
     let mut bound = Bound::new();
     let binder = &call.op.0.binder;
     binder.bind(call, &mut bound)?;
-    let (_, table) = stream.runtime.0.table(call.op, &stream.device);
+    let (_, table) = stream.runtime.0.table(call.op, &stream.device)?;
     Ok(call.widened(|attr, value| {
         let limit = binder.limit(attr, &bound)?;
         let (_, high) = table.interval(attr, value);

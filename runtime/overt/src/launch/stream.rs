@@ -237,10 +237,10 @@ impl Stream {
     ) -> Result<&'c mut OpCache, Error> {
         let number = op.0.number as usize;
         let generation = self.runtime.0.generation();
-        let fresh =
-            matches!(caches.get(number), Some(Some(cache)) if cache.table.generation == generation);
+        let fresh = matches!(caches.get(number), Some(Some(cache)) if cache.table.generation == generation
+            && Arc::ptr_eq(&cache.table.op.0, &op.0));
         if !fresh {
-            let (_, table) = self.runtime.0.table(op, &self.device);
+            let (_, table) = self.runtime.0.table(op, &self.device)?;
             if caches.len() <= number {
                 caches.resize_with(number + 1, || None);
             }
@@ -277,7 +277,11 @@ impl Stream {
     #[inline]
     fn run(&self, ready: &Arc<Ready>, call: &Call<'_>, bound: &Bound) -> Result<Launched, Error> {
         if bound.empty && !ready.launch_empty {
-            return Ok(nothing(ready));
+            let launched = nothing(ready);
+            if self.capturing.get() {
+                self.record(ready, call, bound, &launched)?;
+            }
+            return Ok(launched);
         }
         let binder = &call.op.0.binder;
         let parts = ready.call(
@@ -288,7 +292,7 @@ impl Stream {
         );
         let launched = self.launch(ready, &parts, call.witness)?;
         if self.capturing.get() {
-            self.record(ready, call, bound, &launched);
+            self.record(ready, call, bound, &launched)?;
         }
         Ok(launched)
     }
@@ -390,6 +394,9 @@ impl Stream {
         // SAFETY: the entry has returned, so nobody writes the receipt any more.
         let receipt = unsafe { &*receipt };
         if status != OVERT_OK {
+            if receipt.launches > 0 {
+                self.spoil(ready);
+            }
             return Err(receipt::refused(
                 self,
                 ready,
@@ -404,7 +411,7 @@ impl Stream {
             || !ready.declares(receipt.entry)
             || !ready.holds_image(receipt.image_digest)
         {
-            receipt::verify(self, ready, receipt, witness)?;
+            receipt::verify(self, ready, receipt, witness).inspect_err(|_| self.spoil(ready))?;
         }
         Ok(receipt)
     }
@@ -557,6 +564,14 @@ impl Stream {
             });
         }
         Ok(())
+    }
+
+    /// Notes that the running capture, if there is one, holds what nobody answers for.
+    #[cold]
+    fn spoil(&self, ready: &Ready) {
+        if let Some(recording) = self.recording.borrow_mut().as_mut() {
+            recording.spoil(&ready.kernel.decl.id);
+        }
     }
 
     /// Keeps an allocation until the running capture's graph is gone.

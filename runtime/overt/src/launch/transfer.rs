@@ -11,6 +11,12 @@ impl Stream {
     /// Enqueues a copy of `bytes` to the tensor's memory, from its first element on. `bytes` may be reused at once. It covers the
     /// tensor's whole span, gaps of a strided one included.
     pub fn write(&self, tensor: &Tensor, bytes: &[u8]) -> Result<(), Error> {
+        writable(tensor, "copy into")?;
+        self.put(tensor, bytes)
+    }
+
+    /// [`Stream::write`] of a tensor that may be read-only to everybody else.
+    pub(super) fn put(&self, tensor: &Tensor, bytes: &[u8]) -> Result<(), Error> {
         self.refuse_while_capturing("copy from the host")?;
         self.mine(tensor)?;
         same_size(tensor, bytes.len())?;
@@ -84,6 +90,7 @@ impl Stream {
 
     /// Enqueues filling the tensor's span with one byte.
     pub fn fill(&self, tensor: &Tensor, value: u8) -> Result<(), Error> {
+        writable(tensor, "fill")?;
         self.mine(tensor)?;
         if tensor.view.span_bytes == 0 {
             return Ok(());
@@ -115,7 +122,9 @@ impl Stream {
     /// it goes over the proven peer path or is staged by the provider; work on the source must be complete or waited for by an
     /// event.
     pub fn copy(&self, target: &Tensor, source: &Tensor) -> Result<(), Error> {
+        writable(target, "copy into")?;
         self.mine(target)?;
+        within(source)?;
         let bytes = source.view.span_bytes;
         if bytes != target.view.span_bytes {
             return Err(Error::DataSize {
@@ -131,8 +140,9 @@ impl Stream {
         let sink = words.sink();
         let (t, s) = (&target.allocation, &source.allocation);
         if source.device().same(&self.device) {
-            if t.handle() == s.handle()
-                && target.view.byte_offset.abs_diff(source.view.byte_offset) < bytes
+            if target
+                .starts(source)
+                .is_some_and(|(to, from)| to.abs_diff(from) < bytes)
             {
                 return Err(Error::Capture {
                     what: "source and target of a copy overlap: copy through a third tensor".into(),
@@ -200,7 +210,7 @@ impl Stream {
 
     fn mine(&self, tensor: &Tensor) -> Result<(), Error> {
         if tensor.device().same(&self.device) {
-            return Ok(());
+            return within(tensor);
         }
         Err(Error::WrongDevice {
             what: "tensor",
@@ -208,6 +218,28 @@ impl Stream {
             wanted: self.device.name().to_owned(),
         })
     }
+}
+
+fn writable(tensor: &Tensor, what: &'static str) -> Result<(), Error> {
+    if tensor.view.read_only {
+        return Err(Error::ReadOnly { what });
+    }
+    Ok(())
+}
+
+/// A packed weight has the shape of the plain one and a size of its own, so its span may reach beyond its memory.
+fn within(tensor: &Tensor) -> Result<(), Error> {
+    let (needed, offset) = (tensor.view.span_bytes, tensor.view.byte_offset);
+    let available = tensor.place.bytes;
+    if offset.checked_add(needed).is_none_or(|end| end > available) {
+        return Err(crate::memory::ViewError::OutOfBounds {
+            needed,
+            offset,
+            available,
+        }
+        .into());
+    }
+    Ok(())
 }
 
 fn same_size(tensor: &Tensor, bytes: usize) -> Result<(), Error> {

@@ -107,6 +107,9 @@ impl Tensor {
             }
             .into());
         }
+        if self.view.layout != 0 {
+            return Err(ViewError::Packed.into());
+        }
         shape[dimension] = len;
         let mut view = View::strided(self.view.dtype, &shape[..rank], self.view.strides())?;
         if self.view.read_only {
@@ -114,12 +117,29 @@ impl Tensor {
         }
         // A start inside the extent was reached before, so neither product nor sum can wrap.
         let elements = start as u64 * self.view.strides[dimension] as u64;
-        let bytes = if len == 0 {
+        let bytes = if view.span_bytes == 0 {
             0
         } else {
-            dtype::bytes_for(self.view.dtype, elements).unwrap_or(0)
+            dtype::bytes_for(self.view.dtype, elements).ok_or_else(|| ViewError::Blocks {
+                dtype: dtype::name(self.view.dtype).unwrap_or("?"),
+                block: dtype::block(self.view.dtype).map_or(1, |b| b.elements),
+                what: format!("a part that starts at element {elements} starts inside one"),
+            })?
         };
         Tensor::over(self.allocation.clone(), view, self.view.byte_offset + bytes)
+    }
+
+    /// Where both start in one address space; `None` where they cannot share memory. Imports may name memory that another allocation
+    /// names too, and are told apart by address alone.
+    #[inline]
+    pub(crate) fn starts(&self, other: &Tensor) -> Option<(u64, u64)> {
+        let (a, b) = (&self.place, &other.place);
+        if a.handle == b.handle && a.device == b.device {
+            Some((self.view.byte_offset, other.view.byte_offset))
+        } else {
+            ((a.imported || b.imported) && a.address != 0 && b.address != 0)
+                .then_some((a.address, b.address))
+        }
     }
 
     /// The same elements, not to be written through.

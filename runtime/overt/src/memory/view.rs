@@ -35,7 +35,7 @@ pub struct View {
 /// Stands for a view's dtype, shape, strides, alignment, layout and read-only flag: 128 bits, mixed so that views which differ in one
 /// of these words always differ in the mark, and any two others do but for one chance in 2^128. What was checked for one view
 /// holds for every other with its mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Mark(pub(crate) u64, pub(crate) u64);
 
 impl Mark {
@@ -120,6 +120,11 @@ pub enum ViewError {
         /// What there is.
         extent: i64,
     },
+    /// A part of a packed weight, whose bytes no stride describes.
+    #[error(
+        "the tensor lies in a packed layout, of which no part can be taken: slice the plain weight"
+    )]
+    Packed,
     /// The first element is not aligned to its own size.
     #[error(
         "the first element lies at a multiple of {alignment} bytes; elements of {dtype} need {needed}"

@@ -269,6 +269,16 @@ impl Snapshot {
         })
     }
 
+    /// Refuses an op of another runtime: ops are known by number here, and there the number may be another op's.
+    pub(crate) fn own(&self, op: &Op) -> Result<(), Error> {
+        match self.ops.get(op.name()) {
+            Some(own) if Arc::ptr_eq(&own.0, &op.0) => Ok(()),
+            _ => Err(Error::ForeignOp {
+                op: op.name().to_owned(),
+            }),
+        }
+    }
+
     /// A device by name. `cpu` is `cpu:0` where there is one.
     pub(crate) fn device(&self, name: &str) -> Result<Device, Error> {
         let full = if name.contains(':') {
