@@ -317,3 +317,33 @@ fn packed_weights_are_packed_once_and_taken_by_their_kernel_alone() {
         ));
     });
 }
+
+#[test]
+fn an_empty_call_is_matched_in_a_replay_and_crosses_when_it_is_empty_no_more() {
+    case!("fake", [Gcc], || {
+        let started = Fake::of("sm_86").start();
+        let stream = started.runtime.stream(&started.device("fake")).unwrap();
+        let (empty, full) = (
+            Uploaded::new(&stream, problems::add(0, 8, F32)).unwrap(),
+            Uploaded::new(&stream, problems::add(2, 8, F32)).unwrap(),
+        );
+        stream.dispatch(&full.call()).unwrap();
+        let capture = stream.capture().unwrap();
+        stream.dispatch(&empty.call()).unwrap();
+        stream.dispatch(&full.call()).unwrap();
+        let graph = capture.end().unwrap();
+        assert_eq!((graph.len(), graph.launches()), (1, 1));
+        graph
+            .replay_for(&stream, &[&empty.call(), &full.call()])
+            .unwrap();
+        for calls in [
+            vec![&full.call(), &full.call()],
+            vec![&full.call()],
+            vec![&full.call(), &empty.call()],
+        ] {
+            let error = graph.replay_for(&stream, &calls).unwrap_err();
+            assert!(matches!(error, Error::Crossed { .. }), "{error}");
+        }
+        full.check(&stream).unwrap();
+    });
+}
