@@ -12,7 +12,7 @@ use overt_tests::problems::{self, Attention};
 use overt_tests::run::Uploaded;
 use overt_tests::start::Fake;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Rows with gaps.
 fn spread(mut host: overt::kernels::host::HostCall, stride: i64) -> overt::kernels::host::HostCall {
@@ -530,6 +530,7 @@ fn dispatch_replay_and_moves_between_threads_while_the_registry_changes() {
     case!("fake", [Gcc], || {
         let started = Fake::of("sm_86,sm_90").start();
         let (runtime, over) = (&started.runtime, &AtomicBool::new(false));
+        let changes = &AtomicU64::new(0);
         let launched: u64 = std::thread::scope(|scope| {
             let changer = scope.spawn(move || {
                 let mut loaded = false;
@@ -556,6 +557,7 @@ fn dispatch_replay_and_moves_between_threads_while_the_registry_changes() {
                         runtime.load_provider(overt_tests::built::fake2()).unwrap();
                         loaded = true;
                     }
+                    changes.store(round, Ordering::Relaxed);
                     std::thread::yield_now();
                 }
                 round
@@ -568,16 +570,17 @@ fn dispatch_replay_and_moves_between_threads_while_the_registry_changes() {
                         let sum = Uploaded::new(&stream, problems::add(2, 8, F32)).unwrap();
                         let mut step = overt::Step::new();
                         let mut launches = 0;
-                        for round in 0..300 {
+                        // So long that both sides have met, however the threads are scheduled; the end of the range is for a changer that died.
+                        for round in 0..1_000_000u64 {
+                            if round >= 300 && changes.load(Ordering::Relaxed) >= 50 {
+                                break;
+                            }
                             let witness = Witness::new();
                             let call = sum.call().witnessed(&witness);
                             launches += u64::from(stream.dispatch(&call).unwrap().launches);
                             stream.sync().unwrap();
-                            match step.run(&stream, &[&sum.call()]) {
-                                Ok(()) => launches += 1,
-                                Err(Error::Stale { .. }) => {}
-                                Err(error) => panic!("{error}"),
-                            }
+                            step.run(&stream, &[&sum.call()]).unwrap();
+                            launches += 1;
                             if let Ok(plan) = runtime.plan(&sum.call(), &device)
                                 && let Ok(ran) = plan.launch(&stream)
                             {
@@ -603,7 +606,7 @@ fn dispatch_replay_and_moves_between_threads_while_the_registry_changes() {
                 .into();
             let sum = workers.into_iter().map(|w| w.join().unwrap()).sum();
             over.store(true, Ordering::Relaxed);
-            assert!(changer.join().unwrap() > 5);
+            assert!(changer.join().unwrap() >= 50);
             sum
         });
         let counted: u64 = runtime.counts().iter().map(|c| c.counts.launches).sum();
@@ -670,5 +673,26 @@ fn more_memory_than_there_is_and_extents_that_wrap_are_errors() {
         for offset in [61, 64, u64::MAX, u64::MAX - 3] {
             Tensor::over(memory.clone(), View::contiguous(F32, &[1]).unwrap(), offset).unwrap_err();
         }
+    });
+}
+
+#[test]
+fn checked_mode_looks_at_what_a_plan_is_given_too() {
+    case!("fake", [Gcc], || {
+        let started = Fake::of("sm_86").with(|b| b.checked(true)).start();
+        let stream = started.runtime.stream(&started.device("fake")).unwrap();
+        let attention = Uploaded::new(&stream, Attention::default().filled()).unwrap();
+        let plan = started
+            .runtime
+            .plan(&attention.call(), stream.device())
+            .unwrap();
+        plan.launch(&stream).unwrap();
+        attention.check(&stream).unwrap();
+        let lengths = attention.host.schema.operand("seq_lens").unwrap();
+        stream
+            .fill(attention.tensors[lengths].as_ref().unwrap(), 0x7f)
+            .unwrap();
+        let refused = plan.launch(&stream).unwrap_err();
+        assert!(matches!(refused, Error::Content { .. }), "{refused}");
     });
 }

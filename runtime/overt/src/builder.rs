@@ -64,8 +64,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Checked mode: before each dispatch the contents of integer operands are read back and held against the op's rules. Slow;
-    /// for finding faults.
+    /// Checked mode: before each dispatch and each launch of a plan the contents of integer operands are read back and held against
+    /// the op's rules. Slow; for finding faults. Replays are not looked at.
     #[must_use]
     pub fn checked(mut self, checked: bool) -> RuntimeBuilder {
         self.checked = checked;

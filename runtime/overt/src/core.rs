@@ -303,6 +303,8 @@ impl Runtime {
                     doc: knob.doc.clone(),
                 });
             }
+            // The last setting of a knob counts; earlier ones would only pile up.
+            snapshot.knobs.0.retain(|earlier| earlier.id != setting.id);
             snapshot.knobs.0.push(setting);
             Ok(())
         })

@@ -270,6 +270,9 @@ impl Plan {
         if self.empty && !self.ready.launch_empty {
             return Ok(nothing(&self.ready));
         }
+        if self.runtime.0.checked && !stream.capturing.get() {
+            self.check_contents(stream)?;
+        }
         if stream.capturing.get() && !self.ready.kernel.decl.flags.capture_safe() {
             return Err(Error::Capture {
                 what: format!(
@@ -284,6 +287,21 @@ impl Plan {
             stream.record_plan(&self.ready, &self.tensors, prepared, &launched, witness);
         }
         Ok(launched)
+    }
+
+    /// Checked mode, as for a dispatch.
+    #[cold]
+    fn check_contents(&self, stream: &Stream) -> Result<(), Error> {
+        let mut call = Call::new(&self.op);
+        for (index, tensor) in self.tensors.iter().enumerate() {
+            call.set(index, tensor.as_ref());
+        }
+        for (index, value) in self.attrs.iter().enumerate() {
+            call.set_raw(index, *value);
+        }
+        let mut bound = Bound::new();
+        self.op.0.binder.bind(&call, &mut bound)?;
+        stream.check_contents(&call, &bound)
     }
 
     /// The launch entry alone, for measuring what the host adds to it.

@@ -70,7 +70,11 @@ impl Step {
         }
         let graph = capture.end()?;
         self.captures += 1;
-        graph.replay(stream)?;
+        match graph.replay(stream) {
+            // The registry changed meanwhile, and nothing has run. The next run captures anew.
+            Err(Error::Stale { .. }) => return dispatch(stream, calls),
+            replayed => replayed?,
+        }
         self.replays += 1;
         self.graph = Some(graph);
         Ok(())

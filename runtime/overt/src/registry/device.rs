@@ -257,8 +257,26 @@ impl Device {
                 words,
             ));
         }
+        if allocation.address.checked_add(allocation.bytes).is_none() {
+            let words = format!(
+                "it returned {} bytes at address {:#x}, which wraps",
+                allocation.bytes, allocation.address
+            );
+            self.retire(allocation.handle, None);
+            return Err(Error::provider(
+                self.provider(),
+                entry,
+                overt_abi::OVERT_OK,
+                words,
+            ));
+        }
         if !allocation.alignment.is_power_of_two() {
             allocation.alignment = 1;
+        }
+        if allocation.address != 0 {
+            // Guards are asked what the address really is divisible by.
+            let real = 1 << allocation.address.trailing_zeros().min(63);
+            allocation.alignment = allocation.alignment.min(real);
         }
         Ok(allocation)
     }
