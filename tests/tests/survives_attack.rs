@@ -604,8 +604,10 @@ fn dispatch_replay_and_moves_between_threads_while_the_registry_changes() {
                     })
                 })
                 .into();
-            let sum = workers.into_iter().map(|w| w.join().unwrap()).sum();
+            let ended: Vec<_> = workers.into_iter().map(|w| w.join()).collect();
+            // Before anything is unwrapped, so that a failure does not leave the changer running for ever.
             over.store(true, Ordering::Relaxed);
+            let sum = ended.into_iter().map(Result::unwrap).sum();
             assert!(changer.join().unwrap() >= 50);
             sum
         });
