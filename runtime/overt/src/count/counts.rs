@@ -6,7 +6,7 @@ use std::ops::{AddAssign, Sub};
 /// enqueued, and one that was enqueued is completed only when its stream was synchronised without error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Counts {
-    /// Times that selection chose it, for a dispatch or a plan.
+    /// Times that selection chose it for a dispatch. Launches of a plan select nothing and count as enqueued alone.
     pub selected: u64,
     /// Selections of it that were fallbacks.
     pub fallbacks: u64,

@@ -1,8 +1,8 @@
 //! Explanation: every clause of every candidate, evaluated anew, so that the fast path need keep no reasons.
 
 use super::rules::Rules;
-use super::{Chosen, Fallback, Rejected, Selection};
-use crate::bind::{Arguments, BindError, Bound};
+use super::{Chosen, Fallback, KnobValues, Rejected, Selection};
+use crate::bind::{Arguments, BindError, Binder, Bound};
 use crate::ffi::Words;
 use crate::guard::{Reason, ReasonCause};
 use crate::load::decl::GuardDecl;
@@ -39,9 +39,9 @@ pub(crate) fn explain<A: Arguments>(
             && let Some(reason) = ask(
                 guard,
                 device,
-                op.0.binder.operand_count(),
-                op.0.binder.attr_count(),
+                &op.0.binder,
                 &bound,
+                &KnobValues::of(snapshot, &kernel, device),
             )
         {
             reasons.push(reason);
@@ -140,19 +140,19 @@ pub(crate) fn explain_anywhere<A: Arguments>(
 pub(crate) fn ask(
     guard: &GuardDecl,
     device: &Device,
-    operands: usize,
-    attrs: usize,
+    binder: &Binder,
     bound: &Bound,
+    knobs: &KnobValues,
 ) -> Option<Reason> {
     let call = OvertCall {
         size: size_of::<OvertCall>() as u32,
         flags: 0,
-        operand_count: operands as u32,
-        attr_count: attrs as u32,
+        operand_count: binder.operand_count() as u32,
+        attr_count: binder.attr_count() as u32,
         operands: bound.raw.as_ptr().cast(),
         attrs: bound.attrs().as_ptr(),
-        knobs: std::ptr::null(),
-        knob_count: 0,
+        knobs: knobs.raw().as_ptr(),
+        knob_count: knobs.raw().len() as u32,
         reserved: 0,
         workspace: std::ptr::null(),
         plan: std::ptr::null_mut(),

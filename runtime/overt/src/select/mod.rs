@@ -9,6 +9,6 @@ mod table;
 
 pub(crate) use explain::{explain, explain_anywhere};
 pub use policy::{Denial, FallbackRule, OnFallback, Pin, Policy};
-pub(crate) use ready::Ready;
+pub(crate) use ready::{KnobValues, Ready};
 pub use selection::{Chosen, Fallback, Rejected, Selection};
 pub(crate) use table::{MAX_FACTS, Table, key_room};

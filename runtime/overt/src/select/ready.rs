@@ -36,20 +36,49 @@ pub(crate) struct Ready {
     pub(crate) slot: u32,
     pub(crate) fallback: bool,
     pub(crate) launch_empty: bool,
-    /// Values of its knobs, in its order. Text points into `texts`.
-    knobs: Box<[OvertValue]>,
-    _texts: Box<[Value]>,
+    knobs: KnobValues,
     /// Where a declared symbol's text was last seen.
     known: AtomicPtr<u8>,
     /// Digests of the images that run here.
     digests: Box<[u64]>,
 }
 
-// SAFETY: the raw knob values hold numbers, or text owned by `_texts`, whose heap memory does not move; nothing is written after
+/// Values of a kernel's knobs on a device, in the kernel's order.
+pub(crate) struct KnobValues {
+    raw: Box<[OvertValue]>,
+    /// What text in `raw` points into.
+    _texts: Box<[Value]>,
+}
+
+// SAFETY: the raw values hold numbers, or text owned by `_texts`, whose heap memory does not move; nothing is written after
 // construction.
-unsafe impl Send for Ready {}
+unsafe impl Send for KnobValues {}
 // SAFETY: as above.
-unsafe impl Sync for Ready {}
+unsafe impl Sync for KnobValues {}
+
+impl KnobValues {
+    pub(crate) fn of(snapshot: &Snapshot, kernel: &Kernel, device: &Device) -> KnobValues {
+        let declared = &device.instance().provider.decl.knobs;
+        let texts: Box<[Value]> = kernel
+            .decl
+            .knobs
+            .iter()
+            .map(|id| {
+                let knob = declared.iter().find(|k| k.id == *id);
+                knob.map_or(Value::None, |knob| snapshot.knob_value(knob, device))
+            })
+            .collect();
+        KnobValues {
+            raw: texts.iter().map(crate::value::raw).collect(),
+            _texts: texts,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn raw(&self) -> &[OvertValue] {
+        &self.raw
+    }
+}
 
 impl Ready {
     pub(crate) fn new(
@@ -63,15 +92,6 @@ impl Ready {
         let provider = &instance.provider.decl;
         let launch = entry(instance.api().launch, provider, "launch")?;
         let open = device.kernel(kernel.decl.index)?;
-        let texts: Box<[Value]> = kernel
-            .decl
-            .knobs
-            .iter()
-            .map(|id| {
-                let knob = provider.knobs.iter().find(|k| k.id == *id);
-                knob.map_or(Value::None, |knob| snapshot.knob_value(knob, device))
-            })
-            .collect();
         let arch = &device.info().arch;
         Ok(Ready {
             kernel: kernel.clone(),
@@ -82,8 +102,7 @@ impl Ready {
             slot,
             fallback,
             launch_empty: kernel.decl.flags.launch_empty(),
-            knobs: texts.iter().map(crate::value::raw).collect(),
-            _texts: texts,
+            knobs: KnobValues::of(snapshot, kernel, device),
             known: AtomicPtr::new(std::ptr::null_mut()),
             digests: kernel
                 .images
@@ -100,7 +119,7 @@ impl Ready {
 
     #[inline]
     pub(crate) fn knobs(&self) -> &[OvertValue] {
-        &self.knobs
+        self.knobs.raw()
     }
 
     /// A call of this kernel, without workspace. It borrows operands, attributes and knobs.
@@ -119,8 +138,8 @@ impl Ready {
             attr_count: attrs.len() as u32,
             operands,
             attrs: attrs.as_ptr(),
-            knobs: self.knobs.as_ptr(),
-            knob_count: self.knobs.len() as u32,
+            knobs: self.knobs.raw.as_ptr(),
+            knob_count: self.knobs.raw.len() as u32,
             reserved: 0,
             workspace: std::ptr::null(),
             plan,

@@ -1,7 +1,7 @@
 //! The fast path: for one op on one device, the candidates in order and the facts that tell them apart.
 
 use super::rules::{Check, Rules};
-use super::{Ready, explain};
+use super::{KnobValues, Ready, explain};
 use crate::bind::{Arguments, Bound, Fact, OperandFact, Varying};
 use crate::error::Error;
 use crate::guard::Test;
@@ -37,6 +37,8 @@ pub(crate) struct Table {
 
 struct Candidate {
     kernel: Arc<Kernel>,
+    /// For its own callback.
+    knobs: KnobValues,
     checks: Box<[Check]>,
     /// Choosing it is a fallback: a kernel of a better tier declares this architecture.
     fallback: bool,
@@ -94,6 +96,7 @@ impl Table {
             }
             candidates.push(Candidate {
                 kernel: kernel.clone(),
+                knobs: KnobValues::of(snapshot, kernel, device),
                 checks: own.rules.iter().map(|r| r.check.clone()).collect(),
                 fallback: best_declared.is_some_and(|best| best < kernel.decl.tier),
                 missing: best_missing.is_some_and(|best| best < kernel.decl.tier),
@@ -166,8 +169,7 @@ impl Table {
         let Some(candidate) = self.first(args, bound, capturing) else {
             return Err(self.refusal(snapshot, args, capturing));
         };
-        let mut ready = candidate.ready.lock();
-        if let Some(ready) = ready.as_ref() {
+        if let Some(ready) = candidate.ready.lock().as_ref() {
             return Ok(ready.clone());
         }
         if candidate.fallback {
@@ -197,8 +199,8 @@ impl Table {
             slot,
             candidate.fallback,
         )?);
-        *ready = Some(made.clone());
-        Ok(made)
+        // Two threads may make one; either is right. No lock is held while the host's log or the provider is called.
+        Ok(candidate.ready.lock().get_or_insert(made).clone())
     }
 
     fn first<A: Arguments>(&self, args: &A, bound: &Bound, capturing: bool) -> Option<&Candidate> {
@@ -208,15 +210,8 @@ impl Table {
                 .iter()
                 .all(|check| check.holds(args, bound, capturing))
                 && candidate.kernel.decl.guard.as_ref().is_none_or(|guard| {
-                    let binder = &self.op.0.binder;
-                    super::explain::ask(
-                        guard,
-                        &self.device,
-                        binder.operand_count(),
-                        binder.attr_count(),
-                        bound,
-                    )
-                    .is_none()
+                    let (device, binder) = (&self.device, &self.op.0.binder);
+                    super::explain::ask(guard, device, binder, bound, &candidate.knobs).is_none()
                 })
         })
     }
