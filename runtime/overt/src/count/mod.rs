@@ -5,5 +5,5 @@ mod shard;
 mod witness;
 
 pub use counts::Counts;
-pub(crate) use shard::{MAX_SLOTS, Shard, Shards};
+pub(crate) use shard::{Cells, MAX_SLOTS, Shard, Shards};
 pub use witness::{Witness, WitnessError, Witnessed};

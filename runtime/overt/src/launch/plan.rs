@@ -30,6 +30,11 @@ pub struct Plan {
     /// What `call.plan` points to, where the kernel prepared something.
     prepared: Option<Arc<Prepared>>,
     empty: bool,
+    /// There is work, and it needs no workspace.
+    direct: bool,
+    device_identity: usize,
+    /// That of `table`.
+    generation: u64,
     /// An output is exactly another operand's memory.
     in_place: bool,
 }
@@ -100,6 +105,8 @@ impl Plan {
             Some(_) => table.key(call, &bound, false, &mut room).into(),
             None => Box::default(),
         };
+        let generation = table.generation;
+        let (launch_empty, needs_workspace) = (ready.launch_empty, ready.workspace.is_some());
         let mut plan = Plan {
             runtime: runtime.clone(),
             op: call.op.clone(),
@@ -113,6 +120,9 @@ impl Plan {
             _texts: texts,
             prepared: None,
             empty: bound.empty,
+            direct: (!bound.empty || launch_empty) && !needs_workspace,
+            device_identity: device.identity(),
+            generation,
             in_place: bound.in_place,
         };
         plan.prepare()?;
@@ -261,6 +271,18 @@ impl Plan {
 
     #[inline]
     fn run(&self, stream: &Stream, witness: Option<&Witness>) -> Result<Launched, Error> {
+        let here = self.device_identity == stream.device.identity();
+        let current = self.generation == self.runtime.0.generation();
+        if here && current && self.direct && stream.is_plain() {
+            return stream.launch_direct(&self.ready, &self.call, witness);
+        }
+        self.run_with_care(stream, witness)
+    }
+
+    /// A launch that is not the common one: into a capture, checked, with workspace, empty, or wrong.
+    #[cold]
+    #[inline(never)]
+    fn run_with_care(&self, stream: &Stream, witness: Option<&Witness>) -> Result<Launched, Error> {
         if self.table.generation != self.runtime.0.generation() {
             return Err(Error::Stale { what: "plan" });
         }

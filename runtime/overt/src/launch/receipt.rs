@@ -59,6 +59,7 @@ impl Receipt {
 /// Looks closer at a receipt that the fast test did not pass. An error is a guard lie, counted for the kernel that was selected;
 /// what really ran is counted for the kernel that declares its symbol.
 #[cold]
+#[inline(never)]
 pub(super) fn verify(
     stream: &Stream,
     ready: &Ready,
@@ -133,6 +134,7 @@ pub(super) fn verify(
 
 /// A launch that the provider refused.
 #[cold]
+#[inline(never)]
 pub(super) fn refused(
     stream: &Stream,
     ready: &Ready,

@@ -7,7 +7,7 @@ use super::shapes::other_device;
 use super::workspace::Workspace;
 use crate::bind::{Arguments, Bound, Call};
 use crate::core::{Core, Runtime};
-use crate::count::{Shard, Witness};
+use crate::count::{Cells, Shard, Witness};
 use crate::error::Error;
 use crate::ffi::Words;
 use crate::memory::{Allocation, Progress};
@@ -15,6 +15,7 @@ use crate::registry::{Device, entry};
 use crate::select::{Ready, key_room};
 use overt_abi::{OVERT_CALL_CAPTURING, OVERT_OK, OvertCall, OvertReceipt, OvertSink, OvertStream};
 use std::cell::{Cell, RefCell, UnsafeCell};
+use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -35,6 +36,9 @@ pub struct Stream {
     pub(super) capturing: Cell<bool>,
     pub(super) recording: RefCell<Option<Recording>>,
     witnessed: RefCell<Vec<Owed>>,
+    /// Slot and place of the counters that were moved last.
+    counted: Cell<(u32, NonNull<Cells>)>,
+    checked: bool,
     io: Rc<Io>,
     sink: OvertSink,
     imported: bool,
@@ -155,6 +159,8 @@ impl Stream {
             device: device.clone(),
             raw,
             number: runtime.0.next_stream(),
+            counted: Cell::new((u32::MAX, NonNull::dangling())),
+            checked: runtime.0.checked,
             shard: runtime.0.shards.make(),
             progress,
             caches: RefCell::default(),
@@ -189,7 +195,7 @@ impl Stream {
     pub fn dispatch(&self, call: &Call<'_>) -> Result<Launched, Error> {
         let mut caches = self.caches.borrow_mut();
         let cache = self.cache(&mut caches, call.op)?;
-        if !self.capturing.get() && !self.runtime.0.checked {
+        if self.is_plain() {
             // Views that were bound before need no binding: only what they do not settle is looked at.
             let shapes = &mut cache.shapes;
             if let Some(known) = shapes.find(&cache.table, call, &self.device)? {
@@ -320,10 +326,41 @@ impl Stream {
         if ready.workspace.is_some() || self.capturing.get() {
             return self.launch_amended(ready, *call, witness);
         }
+        self.launch_direct(ready, call, witness)
+    }
+
+    /// A launch without workspace, not into a capture. Inlined even across crates: a call of its own would cost a tenth of what is
+    /// left.
+    #[inline(always)]
+    pub(super) fn launch_direct(
+        &self,
+        ready: &Ready,
+        call: &OvertCall,
+        witness: Option<&Witness>,
+    ) -> Result<Launched, Error> {
         self.progress.enqueue();
-        let receipt = self.submit(ready, call, witness)?;
-        self.shard.cells(ready.slot).enqueued(receipt.launches);
-        Ok(self.launched(ready, receipt.launches, witness))
+        let launches = self.submit(ready, call, witness)?.launches;
+        self.cells(ready.slot).enqueued(launches);
+        Ok(self.launched(ready, launches, witness))
+    }
+
+    /// Neither capturing nor checked.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        !self.capturing.get() && !self.checked
+    }
+
+    /// The counters of a slot; those used last are known by their place.
+    #[inline]
+    fn cells(&self, slot: u32) -> &Cells {
+        let (known, cells) = self.counted.get();
+        if known == slot {
+            // SAFETY: the counters were lent by this stream's own shard, which keeps them in place as long as it lives.
+            return unsafe { cells.as_ref() };
+        }
+        let cells = self.shard.cells(slot);
+        self.counted.set((slot, NonNull::from(cells)));
+        cells
     }
 
     /// A launch with workspace, or into a capture.
@@ -354,7 +391,7 @@ impl Stream {
         Ok(self.launched(ready, receipt.launches, witness))
     }
 
-    #[inline]
+    #[inline(always)]
     fn launched(&self, ready: &Ready, launches: u32, witness: Option<&Witness>) -> Launched {
         if let Some(witness) = witness {
             self.note(witness, &ready.kernel.decl.id, launches);
@@ -368,7 +405,7 @@ impl Stream {
     }
 
     /// Calls the launch entry and believes its receipt only after a look.
-    #[inline]
+    #[inline(always)]
     fn submit(
         &self,
         ready: &Ready,
@@ -378,7 +415,14 @@ impl Stream {
         let receipt = self.io.receipt.get();
         // SAFETY: the stream is used by one thread at a time, and no reference to the receipt outlives the call that made it: the
         // one returned here ends before the caller returns.
-        unsafe { receipt.write(receipt::EMPTY) };
+        unsafe {
+            // All but `size`, which never changes.
+            let after = offset_of!(OvertReceipt, launches);
+            receipt
+                .cast::<u8>()
+                .add(after)
+                .write_bytes(0, size_of::<OvertReceipt>() - after);
+        }
         // SAFETY: kernel and stream are of one device and open; the call and all it points to are valid until the entry returns;
         // operands stay alive until the stream has passed the launch, since retired memory waits for `progress`, and a capture
         // keeps its own references. Sink and receipt lie in memory that this stream keeps.
@@ -429,6 +473,7 @@ impl Stream {
 
     /// Has a witness see a launch, and remembers to settle it when the stream is synchronised.
     #[cold]
+    #[inline(never)]
     pub(super) fn note(&self, witness: &Witness, kernel: &str, launches: u32) {
         if self.capturing.get() {
             witness.note(kernel, None, |c| c.captured += 1);
