@@ -1,6 +1,9 @@
 //! What a provider declares: kernels, images and knobs. All of it is static: it lives as long as the library.
 
-use crate::{OvertArchPattern, OvertCall, OvertClause, OvertDeviceInfo, OvertSink, OvertStatus, OvertStr, OvertValue};
+use crate::{
+    OvertArchPattern, OvertCall, OvertClause, OvertDeviceInfo, OvertSink, OvertStatus, OvertStr,
+    OvertValue,
+};
 
 /// A kernel: one implementation of one op.
 #[repr(C)]
@@ -65,8 +68,11 @@ pub struct OvertKernelDecl {
 }
 
 /// The type of [`OvertKernelDecl::guard`].
-pub type OvertGuardCallback =
-    unsafe extern "C" fn(device: *const OvertDeviceInfo, call: *const OvertCall, sink: *const OvertSink) -> OvertStatus;
+pub type OvertGuardCallback = unsafe extern "C" fn(
+    device: *const OvertDeviceInfo,
+    call: *const OvertCall,
+    sink: *const OvertSink,
+) -> OvertStatus;
 
 /// Written for speed on some architecture and shape; preferred wherever its guard holds.
 pub const OVERT_TIER_TUNED: u32 = 1;

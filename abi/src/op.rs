@@ -25,4 +25,5 @@ pub struct OvertOpDecl {
 }
 
 /// The type of [`OvertOpDecl::oracle`].
-pub type OvertOracle = unsafe extern "C" fn(call: *const OvertCall, sink: *const OvertSink) -> OvertStatus;
+pub type OvertOracle =
+    unsafe extern "C" fn(call: *const OvertCall, sink: *const OvertSink) -> OvertStatus;

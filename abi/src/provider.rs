@@ -1,9 +1,9 @@
 //! The provider's declarations and entries.
 
 use crate::{
-    OvertAllocation, OvertCall, OvertDeviceInfo, OvertImageDecl, OvertImport, OvertKernelDecl, OvertKnobDecl, OvertOpDecl,
-    OvertReceipt, OvertReplayReceipt, OvertSink, OvertStatus, OvertStr, OvertTensor, OvertValue, OvertWeightsLayout,
-    OvertWorkspaceNeed,
+    OvertAllocation, OvertCall, OvertDeviceInfo, OvertImageDecl, OvertImport, OvertKernelDecl,
+    OvertKnobDecl, OvertOpDecl, OvertReceipt, OvertReplayReceipt, OvertSink, OvertStatus, OvertStr,
+    OvertTensor, OvertValue, OvertWeightsLayout, OvertWorkspaceNeed,
 };
 use core::ffi::c_void;
 
@@ -145,8 +145,13 @@ pub struct OvertProviderApi {
     /// Required. Ends it, threads included. May block until pending work is done.
     pub provider_destroy: Option<unsafe extern "C" fn(instance: *mut OvertInstance)>,
     /// Required. Number of devices; fixed for the life of the instance.
-    pub device_count:
-        Option<unsafe extern "C" fn(instance: *mut OvertInstance, count: *mut u32, sink: *const OvertSink) -> OvertStatus>,
+    pub device_count: Option<
+        unsafe extern "C" fn(
+            instance: *mut OvertInstance,
+            count: *mut u32,
+            sink: *const OvertSink,
+        ) -> OvertStatus,
+    >,
     /// Required. Describes a device. What `info` points to lives as long as the instance.
     pub device_info: Option<
         unsafe extern "C" fn(
@@ -195,7 +200,8 @@ pub struct OvertProviderApi {
         ) -> OvertStatus,
     >,
     /// Required with `kernel_prepare`. Releases a plan. No launch that used it is pending.
-    pub kernel_release_plan: Option<unsafe extern "C" fn(kernel: *mut OvertKernel, plan: *mut c_void)>,
+    pub kernel_release_plan:
+        Option<unsafe extern "C" fn(kernel: *mut OvertKernel, plan: *mut c_void)>,
     /// Optional; null means that no kernel needs workspace. States the workspace of a call. Pure. Allocates nothing.
     pub kernel_workspace: Option<
         unsafe extern "C" fn(
@@ -357,7 +363,11 @@ pub struct OvertProviderApi {
 
     /// Required. Makes a stream.
     pub stream_create: Option<
-        unsafe extern "C" fn(device: *mut OvertDevice, stream: *mut *mut OvertStream, sink: *const OvertSink) -> OvertStatus,
+        unsafe extern "C" fn(
+            device: *mut OvertDevice,
+            stream: *mut *mut OvertStream,
+            sink: *const OvertSink,
+        ) -> OvertStatus,
     >,
     /// Optional. Takes in a native stream. A null one becomes the driver's own default stream, on which capture is refused.
     pub stream_import: Option<
@@ -371,35 +381,55 @@ pub struct OvertProviderApi {
     /// Required. Destroys a stream. **Blocks** until its pending work is done; an imported native stream itself is left alone.
     pub stream_destroy: Option<unsafe extern "C" fn(stream: *mut OvertStream)>,
     /// Required. Hands what was enqueued to the device without waiting.
-    pub stream_flush: Option<unsafe extern "C" fn(stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus>,
+    pub stream_flush: Option<
+        unsafe extern "C" fn(stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus,
+    >,
     /// Required. `OVERT_OK` when all work is done, `OVERT_E_NOT_READY` when not, or the failure of that work, which stays to be
     /// reported by `stream_sync`. Flushes.
-    pub stream_query: Option<unsafe extern "C" fn(stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus>,
+    pub stream_query: Option<
+        unsafe extern "C" fn(stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus,
+    >,
     /// Required. **Blocks** until all work is done and reports its first failure once; after that the stream works again, unless
     /// the device is lost.
-    pub stream_sync: Option<unsafe extern "C" fn(stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus>,
+    pub stream_sync: Option<
+        unsafe extern "C" fn(stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus,
+    >,
     /// Required. Later work of the stream waits, on the device, for the event. The event may belong to another stream or, where
     /// the provider can, another device of the instance.
     pub stream_wait_event: Option<
-        unsafe extern "C" fn(stream: *mut OvertStream, event: *mut OvertEvent, sink: *const OvertSink) -> OvertStatus,
+        unsafe extern "C" fn(
+            stream: *mut OvertStream,
+            event: *mut OvertEvent,
+            sink: *const OvertSink,
+        ) -> OvertStatus,
     >,
 
     /// Required. Makes an event, not recorded.
     pub event_create: Option<
-        unsafe extern "C" fn(device: *mut OvertDevice, event: *mut *mut OvertEvent, sink: *const OvertSink) -> OvertStatus,
+        unsafe extern "C" fn(
+            device: *mut OvertDevice,
+            event: *mut *mut OvertEvent,
+            sink: *const OvertSink,
+        ) -> OvertStatus,
     >,
     /// Required. Destroys it.
     pub event_destroy: Option<unsafe extern "C" fn(event: *mut OvertEvent)>,
     /// Required. Enqueues the event and flushes, so that whoever waits for it need not touch this stream; recording it again
     /// moves it. One thread an event at a time.
     pub event_record: Option<
-        unsafe extern "C" fn(event: *mut OvertEvent, stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus,
+        unsafe extern "C" fn(
+            event: *mut OvertEvent,
+            stream: *mut OvertStream,
+            sink: *const OvertSink,
+        ) -> OvertStatus,
     >,
     /// Required. `OVERT_OK` when passed, `OVERT_E_NOT_READY` when not, `OVERT_E_INVALID` when never recorded (as in every
     /// entry that waits for or measures it).
-    pub event_query: Option<unsafe extern "C" fn(event: *mut OvertEvent, sink: *const OvertSink) -> OvertStatus>,
+    pub event_query:
+        Option<unsafe extern "C" fn(event: *mut OvertEvent, sink: *const OvertSink) -> OvertStatus>,
     /// Required. **Blocks** until it is passed.
-    pub event_sync: Option<unsafe extern "C" fn(event: *mut OvertEvent, sink: *const OvertSink) -> OvertStatus>,
+    pub event_sync:
+        Option<unsafe extern "C" fn(event: *mut OvertEvent, sink: *const OvertSink) -> OvertStatus>,
     /// Required. Device time between two passed events in nanoseconds. `OVERT_E_NOT_READY` while one is pending.
     pub event_elapsed: Option<
         unsafe extern "C" fn(
@@ -413,11 +443,17 @@ pub struct OvertProviderApi {
     /// Optional. From here on `launch`, `memory_copy` and `memory_fill` on the stream are recorded and not run. Every other entry
     /// that takes this stream, but for `capture_end` and `capture_abort`, answers `OVERT_E_CAPTURE` and leaves the capture valid; so
     /// does a launch that cannot be recorded. `OVERT_E_CAPTURE` on a stream that cannot capture.
-    pub capture_begin: Option<unsafe extern "C" fn(stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus>,
+    pub capture_begin: Option<
+        unsafe extern "C" fn(stream: *mut OvertStream, sink: *const OvertSink) -> OvertStatus,
+    >,
     /// Required with `capture_begin`. Ends recording and makes a graph ready to replay. May block and allocate. On an error the
     /// capture has ended too, and is forgotten.
     pub capture_end: Option<
-        unsafe extern "C" fn(stream: *mut OvertStream, graph: *mut *mut OvertGraph, sink: *const OvertSink) -> OvertStatus,
+        unsafe extern "C" fn(
+            stream: *mut OvertStream,
+            graph: *mut *mut OvertGraph,
+            sink: *const OvertSink,
+        ) -> OvertStatus,
     >,
     /// Required with `capture_begin`. Ends recording and forgets it.
     pub capture_abort: Option<unsafe extern "C" fn(stream: *mut OvertStream)>,
@@ -435,7 +471,8 @@ pub struct OvertProviderApi {
     pub graph_destroy: Option<unsafe extern "C" fn(graph: *mut OvertGraph)>,
 
     /// Optional. An extension by name, or null. Both sides know what the name stands for; see `docs/abi.md`.
-    pub extension: Option<unsafe extern "C" fn(instance: *mut OvertInstance, name: OvertStr) -> *const c_void>,
+    pub extension:
+        Option<unsafe extern "C" fn(instance: *mut OvertInstance, name: OvertStr) -> *const c_void>,
 }
 
 /// Extension `overt.command_recorder`: an observer independent of receipts, for tests. The provider records a command at the
@@ -461,4 +498,3 @@ pub struct OvertCommandRecorder {
 
 /// Name of the extension [`OvertCommandRecorder`].
 pub const OVERT_EXTENSION_COMMAND_RECORDER: &str = "overt.command_recorder";
-

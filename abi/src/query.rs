@@ -11,8 +11,10 @@ pub const OVERT_QUERY_SYMBOL: &str = "overt_provider_query";
 /// The type of the exported function. Threads: any; it may be called again, also at once, since two hosts may live in one
 /// process, and gives the same pointers each time. It may not block on anything
 /// outside the process, and reads no environment. It touches no struct but these two before it has chosen a version.
-pub type OvertProviderQuery =
-    unsafe extern "C" fn(request: *const OvertQueryRequest, response: *mut OvertQueryResponse) -> OvertStatus;
+pub type OvertProviderQuery = unsafe extern "C" fn(
+    request: *const OvertQueryRequest,
+    response: *mut OvertQueryResponse,
+) -> OvertStatus;
 
 /// What the host speaks. This struct, the response, [`OvertBuildInfo`], [`OvertSink`] and [`OvertStr`] are read before a version is
 /// agreed, so they never change but by growing, in every version.

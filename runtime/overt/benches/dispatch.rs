@@ -152,7 +152,7 @@ fn dispatch_attention(stream: &Stream, op: &overt::Op, attention: &Attention) ->
             call.set(*number, Some(tensor));
         }
         call.set_i64(attr, i64::from(100 + i % 4000));
-        black_box(stream.dispatch(call).expect("a launch"));
+        black_box(stream.dispatch(call).expect("a launch").launches);
     })
 }
 
@@ -178,7 +178,7 @@ fn main() {
     let bare = overt::bench_support::bare_launch(&plan, &stream);
     let own = measure(10_000, |_| bare());
     let planned = measure(10_000, |_| {
-        black_box(plan.launch(&stream).expect("a launch"));
+        black_box(plan.launch(&stream).expect("a launch").launches);
     });
     let mut again = Call::new(&add);
     let cached = measure(10_000, |_| {
@@ -186,7 +186,7 @@ fn main() {
         call.set(0, Some(&a));
         call.set(1, Some(&b));
         call.set(2, Some(&out));
-        black_box(stream.dispatch(call).expect("a launch"));
+        black_box(stream.dispatch(call).expect("a launch").launches);
     });
 
     let op = rt.op("paged_attention.1").expect("an op");

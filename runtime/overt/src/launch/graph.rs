@@ -102,7 +102,7 @@ impl Stream {
         let status = unsafe { begin(self.raw.as_ptr(), &sink) };
         self.device.check("capture_begin", status, &mut words)?;
         self.workspace.borrow_mut().renew();
-        self.capturing.set(true);
+        self.set_capturing(true);
         *self.recording.borrow_mut() = Some(Recording {
             nodes: Vec::new(),
             kept: Vec::new(),
@@ -231,7 +231,7 @@ impl Capture<'_> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: the stream is open and capturing; out-pointer and sink are valid for the call.
         let status = unsafe { end(stream.raw.as_ptr(), &mut raw, &sink) };
-        stream.capturing.set(false);
+        stream.set_capturing(false);
         stream.workspace.borrow_mut().renew();
         let recording = stream.recording.borrow_mut().take();
         stream.device.check("capture_end", status, &mut words)?;
@@ -268,7 +268,7 @@ impl Drop for Capture<'_> {
             // SAFETY: the stream is open and capturing.
             unsafe { abort(stream.raw.as_ptr()) };
         }
-        stream.capturing.set(false);
+        stream.set_capturing(false);
         stream.workspace.borrow_mut().renew();
         *stream.recording.borrow_mut() = None;
     }

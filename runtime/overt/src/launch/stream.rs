@@ -15,7 +15,6 @@ use crate::registry::{Device, entry};
 use crate::select::{Ready, key_room};
 use overt_abi::{OVERT_CALL_CAPTURING, OVERT_OK, OvertCall, OvertReceipt, OvertSink, OvertStream};
 use std::cell::{Cell, RefCell, UnsafeCell};
-use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -38,7 +37,8 @@ pub struct Stream {
     witnessed: RefCell<Vec<Owed>>,
     /// Slot and place of the counters that were moved last.
     counted: Cell<(u32, NonNull<Cells>)>,
-    checked: bool,
+    /// Neither capturing nor checked; one look for the common launch.
+    plain: Cell<bool>,
     io: Rc<Io>,
     sink: OvertSink,
     imported: bool,
@@ -160,7 +160,7 @@ impl Stream {
             raw,
             number: runtime.0.next_stream(),
             counted: Cell::new((u32::MAX, NonNull::dangling())),
-            checked: runtime.0.checked,
+            plain: Cell::new(!runtime.0.checked),
             shard: runtime.0.shards.make(),
             progress,
             caches: RefCell::default(),
@@ -347,7 +347,12 @@ impl Stream {
     /// Neither capturing nor checked.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
-        !self.capturing.get() && !self.checked
+        self.plain.get()
+    }
+
+    pub(super) fn set_capturing(&self, capturing: bool) {
+        self.capturing.set(capturing);
+        self.plain.set(!capturing && !self.runtime.0.checked);
     }
 
     /// The counters of a slot; those used last are known by their place.
@@ -415,14 +420,7 @@ impl Stream {
         let receipt = self.io.receipt.get();
         // SAFETY: the stream is used by one thread at a time, and no reference to the receipt outlives the call that made it: the
         // one returned here ends before the caller returns.
-        unsafe {
-            // All but `size`, which never changes.
-            let after = offset_of!(OvertReceipt, launches);
-            receipt
-                .cast::<u8>()
-                .add(after)
-                .write_bytes(0, size_of::<OvertReceipt>() - after);
-        }
+        unsafe { receipt.write(receipt::EMPTY) };
         // SAFETY: kernel and stream are of one device and open; the call and all it points to are valid until the entry returns;
         // operands stay alive until the stream has passed the launch, since retired memory waits for `progress`, and a capture
         // keeps its own references. Sink and receipt lie in memory that this stream keeps.
@@ -645,7 +643,7 @@ impl Drop for Stream {
         {
             // SAFETY: the stream is open and capturing.
             unsafe { abort(self.raw.as_ptr()) };
-            self.capturing.set(false);
+            self.set_capturing(false);
         }
         // A failure that nobody waited for must still be counted and told.
         if let Err(error) = self.sync() {

@@ -11,6 +11,9 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+/// A place that no provider's text has.
+static NOWHERE: u8 = 0;
+
 type Launch = unsafe extern "C" fn(
     *mut OvertKernel,
     *mut OvertStream,
@@ -37,7 +40,7 @@ pub(crate) struct Ready {
     pub(crate) fallback: bool,
     pub(crate) launch_empty: bool,
     knobs: KnobValues,
-    /// Where a declared symbol's text was last seen.
+    /// Where a declared symbol's text was last seen; at first a place where no text is.
     known: AtomicPtr<u8>,
     /// Digests of the images that run here.
     digests: Box<[u64]>,
@@ -103,7 +106,7 @@ impl Ready {
             fallback,
             launch_empty: kernel.decl.flags.launch_empty(),
             knobs: KnobValues::of(snapshot, kernel, device),
-            known: AtomicPtr::new(std::ptr::null_mut()),
+            known: AtomicPtr::new(std::ptr::from_ref(&NOWHERE).cast_mut()),
             digests: kernel
                 .images
                 .iter()
@@ -150,8 +153,7 @@ impl Ready {
     /// kernel is open.
     #[inline]
     pub(crate) fn declares(&self, symbol: OvertStr) -> bool {
-        self.known.load(Ordering::Relaxed) == symbol.data.cast_mut() && !symbol.data.is_null()
-            || self.compare(symbol)
+        self.known.load(Ordering::Relaxed) == symbol.data.cast_mut() || self.compare(symbol)
     }
 
     #[cold]
