@@ -202,3 +202,30 @@ fn a_sequence_that_grows_by_a_token_a_step_keeps_its_kernel() {
         }
     });
 }
+
+#[test]
+fn a_callback_sees_the_values_of_its_kernels_knobs() {
+    case!("fake", [Gcc], || {
+        let started = Fake::of("sm_86").start();
+        let stream = started.runtime.stream(&started.device("fake")).unwrap();
+        let product = Uploaded::new(&stream, problems::matmul(1, 1, 35, F16)).unwrap();
+        let served = || {
+            let explained = started
+                .runtime
+                .explain_call(&product.call(), stream.device())
+                .unwrap();
+            let chosen = explained.chosen.as_ref().unwrap().kernel.clone();
+            let launched = stream.dispatch(&product.call()).unwrap();
+            assert_eq!(launched.kernel(&started.runtime), chosen);
+            (chosen, explained.to_string())
+        };
+        assert_eq!(served().0, "fake/matmul_bt/odd");
+        started.runtime.set_knob("fake.odd_divisor", "7").unwrap();
+        let (chosen, words) = served();
+        assert_ne!(chosen, "fake/matmul_bt/odd");
+        assert!(words.contains("K is 35, a multiple of 7"), "{words}");
+        started.runtime.set_knob("fake.odd_divisor", "9").unwrap();
+        assert_eq!(served().0, "fake/matmul_bt/odd");
+        stream.sync().unwrap();
+    });
+}

@@ -54,6 +54,13 @@ overt_sdk::knob! {
 }
 
 overt_sdk::knob! {
+    id: "fake.odd_divisor",
+    default: 3,
+    doc: "multiples of it are what fake/matmul_bt/odd refuses by its callback",
+    range: 1..=4096,
+}
+
+overt_sdk::knob! {
     id: "fake.rows",
     default: 64,
     doc: "rows from which fake/matmul_bt/split is chosen",

@@ -39,7 +39,8 @@ overt_sdk::kernel! {
     handles: ["bias"],
     entries: [ODD.symbol],
     needs: [fact("a.dtype").is(F16)],
-    guard: ("a rule that no clause can state", &["K"], odd_guard),
+    guard: ("a rule that no clause can state", &["K", "knob.fake.odd_divisor"], odd_guard),
+    knobs: ["fake.odd_divisor"],
     flags: CAPTURE_SAFE | DETERMINISTIC,
     body: HostKernel::new(|launch: &mut Launch<'_>| launch_body(launch, &ODD)),
 }
@@ -101,8 +102,9 @@ fn odd_guard(_: &DeviceView<'_>, call: &CallView<'_>) -> Result<(), String> {
         .and_then(|a| a.dim(1))
         .map_err(|e| e.to_string())?;
     Label::find("guard").count(&format!("K={k}"));
-    if k % 3 == 0 {
-        return Err(format!("K is {k}, a multiple of 3"));
+    let divisor = call.knob_i64(0).map_err(|e| e.to_string())?;
+    if k % divisor == 0 {
+        return Err(format!("K is {k}, a multiple of {divisor}"));
     }
     Ok(())
 }
