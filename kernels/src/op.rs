@@ -14,8 +14,8 @@ pub struct Op {
     pub doc: &'static str,
     /// The right answer in `f64`.
     pub oracle: Oracle,
-    /// How far a kernel may be from the oracle, for an output of this dtype.
-    pub tolerance: fn(output: usize, dtype: OvertDType) -> Tolerance,
+    /// How far a kernel may be from the oracle in this output of this call. Depends on types and attributes alone, not on contents.
+    pub tolerance: fn(call: &HostCall, output: usize) -> Tolerance,
     /// The geometries over which kernels are verified, odd ones included.
     pub geometries: fn() -> Vec<Geometry>,
     /// Fills the operands of a call whose shapes, dtypes and attributes are set with seeded values that obey the op's rules
@@ -25,6 +25,21 @@ pub struct Op {
     pub check_contents: fn(call: &HostCall) -> Result<(), ContentError>,
     /// Least work of a call.
     pub work: fn(call: &HostCall) -> Work,
+    /// Which rows of the outputs are independent of which: what batch invariance is tested on.
+    pub rows: Rows,
+    /// Names of the parameters of filling that no symbol states, each with the symbol that counts its numbers.
+    pub lengths: &'static [(&'static str, &'static str)],
+}
+
+/// What of an op's outputs is independent of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Rows along this symbol, which is the first dimension of every output and of each input that goes row by row.
+    Along(&'static str),
+    /// The requests of a paged batch, by `query_start`, `seq_lens` and `block_table`.
+    Requests,
+    /// No rows, or rows that depend on each other.
+    Dependent,
 }
 
 impl Op {

@@ -347,7 +347,7 @@ fn filled_attention_tells_a_kernel_that_ignores_an_attribute() {
             continue;
         }
         let right = (op.oracle)(&call, output, &overt_kernels::op::Want::All);
-        let allowed = (op.tolerance)(output, tensor.dtype);
+        let allowed = (op.tolerance)(&call, output);
         let width = tensor.shape[2] as usize;
         for attr in ["softcap", "window", "causal", "scale", "sinks"] {
             let mut wrong = call.clone();

@@ -191,6 +191,17 @@ pub(crate) fn fill_uniform(
     }
 }
 
+/// The type of an output.
+///
+/// # Panics
+/// When the operand is absent, which a bound call's outputs are not.
+pub(crate) fn output_dtype(call: &HostCall, output: usize) -> OvertDType {
+    call.operands[output]
+        .as_ref()
+        .expect("an output is present")
+        .dtype
+}
+
 /// Half the relative spacing of a float type: the most that one rounding to it can change a number in its normal range.
 pub(crate) fn unit_roundoff(dtype: OvertDType) -> f64 {
     match dtype {

@@ -6,8 +6,9 @@ mod fill;
 mod geometries;
 mod oracle;
 
-use super::support::{no_rules, symbol, touch_all, unit_roundoff};
-use crate::op::{Op, Tolerance};
+use super::support::{no_rules, output_dtype, symbol, touch_all, unit_roundoff};
+use crate::host::HostCall;
+use crate::op::{Op, Rows, Tolerance};
 
 /// The schema.
 pub const SCHEMA: &str =
@@ -28,9 +29,12 @@ pub static OP: Op = Op {
             symbol(call, "M") as f64 * symbol(call, "N") as f64 * symbol(call, "K") as f64;
         touch_all(call, 2.0 * product)
     },
+    rows: Rows::Along("M"),
+    lengths: &[],
 };
 
-fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
+fn tolerance(call: &HostCall, output: usize) -> Tolerance {
+    let dtype = output_dtype(call, output);
     Tolerance {
         absolute: 2f64.powi(-15),
         relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-18),

@@ -38,8 +38,9 @@ mod geometries;
 mod oracle;
 mod problem;
 
-use super::support::unit_roundoff;
-use crate::op::{Op, Tolerance};
+use super::support::{output_dtype, unit_roundoff};
+use crate::host::HostCall;
+use crate::op::{Op, Rows, Tolerance};
 
 /// The schema.
 pub const SCHEMA: &str = "\
@@ -61,9 +62,12 @@ pub static OP: Op = Op {
     fill: fill::fill,
     check_contents: contents::check,
     work: cost::work,
+    rows: Rows::Requests,
+    lengths: &[("query_lens", "R"), ("seq_lens", "R")],
 };
 
-fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
+fn tolerance(call: &HostCall, output: usize) -> Tolerance {
+    let dtype = output_dtype(call, output);
     Tolerance {
         absolute: 2f64.powi(-13),
         relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-16),

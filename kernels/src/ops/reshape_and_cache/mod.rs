@@ -13,9 +13,9 @@ mod fill;
 mod geometries;
 mod oracle;
 
-use super::support::{bytes, operand_bytes, symbol, unit_roundoff};
+use super::support::{bytes, operand_bytes, output_dtype, symbol, unit_roundoff};
 use crate::host::HostCall;
-use crate::op::{Op, Tolerance, Work};
+use crate::op::{Op, Rows, Tolerance, Work};
 
 /// The schema.
 pub const SCHEMA: &str = "\
@@ -34,9 +34,12 @@ pub static OP: Op = Op {
     fill: fill::fill,
     check_contents: contents::check,
     work,
+    rows: Rows::Dependent,
+    lengths: &[],
 };
 
-fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
+fn tolerance(call: &HostCall, output: usize) -> Tolerance {
+    let dtype = output_dtype(call, output);
     Tolerance {
         absolute: 0.0,
         relative: unit_roundoff(dtype),

@@ -6,8 +6,9 @@ mod fill;
 mod geometries;
 mod oracle;
 
-use super::support::{no_rules, touch_all, unit_roundoff};
-use crate::op::{Op, Tolerance};
+use super::support::{no_rules, output_dtype, touch_all, unit_roundoff};
+use crate::host::HostCall;
+use crate::op::{Op, Rows, Tolerance};
 
 /// The schema.
 pub const SCHEMA: &str = "\
@@ -33,9 +34,12 @@ pub static OP: Op = Op {
                 .map_or(0.0, |out| out.len() as f64),
         )
     },
+    rows: Rows::Along("T"),
+    lengths: &[],
 };
 
-fn tolerance(_: usize, dtype: overt_abi::OvertDType) -> Tolerance {
+fn tolerance(call: &HostCall, output: usize) -> Tolerance {
+    let dtype = output_dtype(call, output);
     Tolerance {
         absolute: 0.0,
         relative: 1.01 * unit_roundoff(dtype) + 2f64.powi(-19),

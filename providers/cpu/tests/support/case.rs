@@ -117,8 +117,7 @@ impl Case {
             let want = (op.oracle)(&self.host, output, &Want::All);
             let got = got.to_f64().unwrap();
             assert_eq!(got.len(), want.len(), "{label}");
-            let tolerance =
-                (op.tolerance)(output, self.host.operands[output].as_ref().unwrap().dtype);
+            let tolerance = (op.tolerance)(&self.host, output);
             // Where a whole row lies among the type's subnormals, their spacing is the least error there is.
             let floor = match self.operands[output].dtype {
                 overt_sdk::dtypes::F16 => 2f64.powi(-24),

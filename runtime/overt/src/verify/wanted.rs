@@ -42,7 +42,7 @@ impl Wanted {
                     operand,
                     want,
                     values,
-                    tolerance: (common.tolerance)(operand, tensor.dtype),
+                    tolerance: (common.tolerance)(host, operand),
                 })
             })
             .collect();

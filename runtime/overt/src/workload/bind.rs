@@ -9,10 +9,6 @@ use crate::registry::{Op, near};
 use overt_kernels::host::{HostCall, HostTensor};
 use overt_kernels::schema::{AttrType, AttrValue};
 
-/// The parameters that [`overt_kernels::op::Op::fill`] takes, by op, each with one number for every value of the symbol.
-const LENGTHS: [(&str, &[&str], &str); 1] =
-    [("paged_attention.1", &["query_lens", "seq_lens"], "R")];
-
 /// A call that fits its op's schema.
 #[derive(Clone, Debug)]
 pub struct BoundCall {
@@ -119,15 +115,13 @@ fn line_of(spec: &CallSpec, error: &BindError) -> usize {
 }
 
 fn lengths(op: &Op, spec: &CallSpec, bound: &Bound) -> Result<(), Located> {
-    let rule = LENGTHS.iter().find(|(name, _, _)| *name == op.name());
-    let known: &[&str] = rule.map_or(&[], |(_, names, _)| names);
+    let rule = op.common().map_or(&[][..], |common| common.lengths);
     for (name, (list, line)) in &spec.lengths {
-        let Some((_, _, symbol)) = rule.filter(|(_, names, _)| names.contains(&name.as_str()))
-        else {
+        let Some((_, symbol)) = rule.iter().find(|(known, _)| known == name) else {
             let problem = WorkloadProblem::UnknownLengths {
                 name: name.clone(),
-                near: near(name, known.iter().copied()),
-                known: known.iter().map(|n| (*n).to_owned()).collect(),
+                near: near(name, rule.iter().map(|(known, _)| *known)),
+                known: rule.iter().map(|(known, _)| (*known).to_owned()).collect(),
             };
             return Err(at(*line, problem));
         };
@@ -140,7 +134,7 @@ fn lengths(op: &Op, spec: &CallSpec, bound: &Bound) -> Result<(), Located> {
             .symbol(symbol)
             .map_or(0, |number| bound.symbols[number]);
         if list.len() as i64 != count {
-            let wanted = format!("{count}, one for each of the requests ({symbol})");
+            let wanted = format!("{count}, one for each of {symbol}");
             return wrong(format!("{} numbers", list.len()), wanted);
         }
         if let Some(negative) = list.iter().find(|n| **n < 0) {
