@@ -224,10 +224,17 @@ fn sizes_that_no_memory_has_are_refused_before_anything_is_allocated() {
     }
     assert!(HostTensor::padded(F32, &[2, i64::MAX, 2], 1, 0).is_err());
     assert!(HostTensor::contiguous(Q8_0, &[2, 33]).is_err());
-    let blocks = HostTensor::contiguous(Q8_0, &[2, 64]).unwrap();
+    assert!(HostTensor::with_strides(Q8_0, &[2, 64], &[80, 1]).is_err());
+    assert!(HostTensor::contiguous(Q8_0, &[]).is_err());
+    let mut blocks = HostTensor::contiguous(Q8_0, &[2, 64]).unwrap();
     assert_eq!(blocks.bytes.len(), 4 * 34);
-    assert!(matches!(
-        blocks.get_f64(&[0, 0]),
-        Err(HostError::Element { .. })
-    ));
+    assert!(blocks.to_f64().unwrap().iter().all(|v| v.is_nan()));
+    let alone = blocks.set_f64(&[0, 0], 1.0);
+    assert!(matches!(alone, Err(HostError::Element { .. })), "{alone:?}");
+    assert_eq!(
+        HostTensor::padded(Q8_0, &[2, 3, 64], 1, 40)
+            .unwrap()
+            .strides,
+        [3 * 96 + 64, 96, 1]
+    );
 }

@@ -1,5 +1,6 @@
 //! Single numbers in memory: decoding, and rounding to nearest even.
 
+use super::fp8;
 use crate::dtype;
 use overt_abi::OvertDType;
 
@@ -14,6 +15,14 @@ pub enum Element {
     F16,
     /// bfloat16
     Bf16,
+    /// 8-bit float of 4 exponent bits without infinities.
+    Fp8E4m3fn,
+    /// 8-bit float of 4 exponent bits without infinities and negative zero.
+    Fp8E4m3fnuz,
+    /// 8-bit float of 5 exponent bits.
+    Fp8E5m2,
+    /// 8-bit float of 5 exponent bits without infinities and negative zero.
+    Fp8E5m2fnuz,
     /// Signed integer of so many bytes.
     Int(u8),
     /// Unsigned integer of so many bytes.
@@ -23,13 +32,18 @@ pub enum Element {
 }
 
 impl Element {
-    /// The way this type is stored; `None` for types whose elements are no single numbers here (block formats, 8-bit floats).
+    /// The way this type is stored; `None` for block formats, whose elements are no single numbers in memory
+    /// ([`super::BlockFormat`]), and for types without a name.
     pub fn of(dtype: OvertDType) -> Option<Element> {
         Some(match dtype {
             dtype::F64 => Element::F64,
             dtype::F32 => Element::F32,
             dtype::F16 => Element::F16,
             dtype::BF16 => Element::Bf16,
+            dtype::FP8_E4M3FN => Element::Fp8E4m3fn,
+            dtype::FP8_E4M3FNUZ => Element::Fp8E4m3fnuz,
+            dtype::FP8_E5M2 => Element::Fp8E5m2,
+            dtype::FP8_E5M2FNUZ => Element::Fp8E5m2fnuz,
             dtype::I64 => Element::Int(8),
             dtype::I32 => Element::Int(4),
             dtype::I16 => Element::Int(2),
@@ -43,6 +57,11 @@ impl Element {
         })
     }
 
+    /// Whether it is a float.
+    pub fn is_float(self) -> bool {
+        !matches!(self, Element::Int(_) | Element::Uint(_) | Element::Bool)
+    }
+
     /// Bytes of one element.
     pub fn bytes(self) -> usize {
         match self {
@@ -51,6 +70,9 @@ impl Element {
             Element::F16 | Element::Bf16 => 2,
             Element::Int(n) | Element::Uint(n) => n as usize,
             Element::Bool => 1,
+            Element::Fp8E4m3fn | Element::Fp8E4m3fnuz | Element::Fp8E5m2 | Element::Fp8E5m2fnuz => {
+                1
+            }
         }
     }
 
@@ -65,6 +87,10 @@ impl Element {
             Element::F32 => f64::from(f32::from_bits(raw(bytes, 4) as u32)),
             Element::F16 => decode(raw(bytes, 2), 5, 10),
             Element::Bf16 => decode(raw(bytes, 2), 8, 7),
+            Element::Fp8E4m3fn => fp8::E4M3FN.decode(bytes[0]),
+            Element::Fp8E4m3fnuz => fp8::E4M3FNUZ.decode(bytes[0]),
+            Element::Fp8E5m2 => fp8::E5M2.decode(bytes[0]),
+            Element::Fp8E5m2fnuz => fp8::E5M2FNUZ.decode(bytes[0]),
             Element::Uint(8) => raw(bytes, 8) as f64,
             Element::Int(_) | Element::Uint(_) | Element::Bool => self.read_i64(bytes) as f64,
         }
@@ -87,8 +113,9 @@ impl Element {
         }
     }
 
-    /// Stores a number, rounded once to nearest, ties to even. Beyond the range of a float type it becomes an infinity; integers
-    /// saturate and take NaN as 0; a bool stores whether it is not 0.
+    /// Stores a number, rounded once to nearest, ties to even. Beyond the range of a float type it becomes an infinity, in the
+    /// 8-bit floats the largest number (an infinity stays one in `e5m2` and becomes NaN in the others, which have none);
+    /// integers saturate and take NaN as 0; a bool stores whether it is not 0.
     ///
     /// # Panics
     /// When `bytes` is shorter than [`Element::bytes`].
@@ -99,6 +126,10 @@ impl Element {
             Element::F32 => u64::from((value as f32).to_bits()),
             Element::F16 => encode(value, 5, 10),
             Element::Bf16 => encode(value, 8, 7),
+            Element::Fp8E4m3fn => u64::from(fp8::E4M3FN.encode(value)),
+            Element::Fp8E4m3fnuz => u64::from(fp8::E4M3FNUZ.encode(value)),
+            Element::Fp8E5m2 => u64::from(fp8::E5M2.encode(value)),
+            Element::Fp8E5m2fnuz => u64::from(fp8::E5M2FNUZ.encode(value)),
             Element::Uint(n) => {
                 let most = u64::MAX >> (64 - 8 * u32::from(n));
                 (value.round_ties_even() as u64).min(most)
@@ -202,52 +233,4 @@ fn encode(value: f64, exponent_bits: u32, fraction_bits: u32) -> u64 {
     // A carry out of the fraction moves into the exponent, which is the next number up, the infinity included.
     let base = ((exponent - least).max(0) as u64) << fraction_bits;
     sign | (base + rounded).min(infinity)
-}
-
-/// Reads elements of one tensor by element offset, with its type looked up once.
-#[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
-    element: Element,
-    bytes: &'a [u8],
-}
-
-impl<'a> Reader<'a> {
-    pub(super) fn new(element: Element, bytes: &'a [u8]) -> Self {
-        Reader { element, bytes }
-    }
-
-    /// The element at an offset in elements from the first.
-    ///
-    /// # Panics
-    /// When the offset is outside the tensor's memory.
-    #[inline]
-    pub fn at(&self, offset: i64) -> f64 {
-        self.element.read_f64(self.slot(offset))
-    }
-
-    /// The element as an integer.
-    ///
-    /// # Panics
-    /// When the offset is outside the tensor's memory.
-    #[inline]
-    pub fn integer(&self, offset: i64) -> i64 {
-        self.element.read_i64(self.slot(offset))
-    }
-
-    /// Reads elements at `offset`, `offset + stride`, … until `out` is full.
-    ///
-    /// # Panics
-    /// When an offset is outside the tensor's memory.
-    pub fn run(&self, offset: i64, stride: i64, out: &mut [f64]) {
-        for (i, value) in out.iter_mut().enumerate() {
-            *value = self.at(offset + i as i64 * stride);
-        }
-    }
-
-    #[inline]
-    fn slot(&self, offset: i64) -> &'a [u8] {
-        let n = self.element.bytes();
-        let start = usize::try_from(offset).expect("an element offset is not negative") * n;
-        &self.bytes[start..start + n]
-    }
 }

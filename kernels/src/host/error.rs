@@ -23,13 +23,15 @@ pub enum HostError {
         /// The shape.
         shape: Vec<i64>,
     },
-    /// Elements of this type are not single numbers here.
+    /// Elements of this type have no bytes of their own, or are not known.
     #[error(
-        "elements of {dtype} cannot be read or written one by one here; wanted a plain float, integer or bool"
+        "elements of {dtype} have no bytes of their own: {why}; wanted a plain float, integer or bool"
     )]
     Element {
         /// The type's name.
         dtype: String,
+        /// Why not, and what serves instead.
+        why: &'static str,
     },
     /// A number of operands or attributes other than the schema's.
     #[error("{op}: {got} {of} were given; wanted {wanted}")]

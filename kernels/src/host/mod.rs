@@ -4,12 +4,18 @@
 //! fault in one does not hide the same fault in the other.
 
 mod bind;
+mod blocks;
 mod call;
 mod element;
 mod error;
+mod fp8;
+mod offsets;
+mod reader;
 mod tensor;
 
+pub use blocks::BlockFormat;
 pub use call::HostCall;
-pub use element::{Element, Reader};
+pub use element::Element;
 pub use error::HostError;
+pub use reader::{Reader, Storage};
 pub use tensor::HostTensor;

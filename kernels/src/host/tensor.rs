@@ -1,7 +1,9 @@
 //! Tensors that own host memory.
 
-use super::element::{Element, Reader};
+use super::element::Element;
 use super::error::HostError;
+use super::offsets::{for_each_offset, for_each_row, reach};
+use super::reader::{Reader, Storage};
 use crate::dtype::{self, Shown};
 use overt_abi::OvertDType;
 
@@ -18,12 +20,13 @@ pub struct HostTensor {
     pub bytes: Vec<u8>,
 }
 
-/// What fresh memory holds. As a float of any type it is NaN, so an element that was read before it was written, or never
-/// written, shows.
+/// What fresh memory holds. As a float it is NaN, and so are all elements of a block but of `mxfp4` and of the 8-bit floats
+/// without negative zero (which no op writes), so an element that was read before it was written, or never written, shows.
 const FRESH: u8 = 0xff;
 
 impl HostTensor {
-    /// A tensor of any layout. Its memory holds 0xff in every byte, gaps included: NaN as a float, -1 as a signed integer.
+    /// A tensor of any layout. Its memory holds 0xff in every byte, gaps included: NaN as a float (see the formats for the few
+    /// exceptions), -1 as a signed integer.
     ///
     /// # Errors
     /// [`HostError::Layout`] for a negative extent or stride, unequal ranks, an unknown type, a block format whose rows are no
@@ -57,7 +60,7 @@ impl HostTensor {
         if block.elements > 1 {
             let whole = |n: i64| (n as u64).is_multiple_of(block.elements);
             let rows =
-                shape.last().is_none_or(|&n| whole(n)) && strides.last().is_none_or(|&s| s == 1);
+                shape.last().is_some_and(|&n| whole(n)) && strides.last().is_some_and(|&s| s == 1);
             let outer = strides.iter().rev().skip(1).all(|&s| whole(s));
             if !rows || !outer {
                 let what = format!("shape {shape:?} with strides {strides:?}");
@@ -95,7 +98,7 @@ impl HostTensor {
     }
 
     /// A tensor with gaps: every stride but the last has `padding` more elements than what it steps over needs, and the first
-    /// stride `outer` more on top.
+    /// stride `outer` more on top; both rounded up to whole blocks of a block format.
     ///
     /// # Errors
     /// As [`HostTensor::with_strides`].
@@ -105,12 +108,14 @@ impl HostTensor {
         padding: i64,
         outer: i64,
     ) -> Result<Self, HostError> {
+        let unit = dtype::block(dtype).map_or(1, |b| b.elements as i64);
+        let whole = |n: i64| Some(n.checked_add(unit - 1)? / unit * unit);
         let mut strides = vec![1i64; shape.len()];
         for dim in (0..shape.len().saturating_sub(1)).rev() {
             let extra = if dim == 0 {
-                padding.checked_add(outer)
+                padding.checked_add(outer).and_then(whole)
             } else {
-                Some(padding)
+                whole(padding)
             };
             // A dimension of no elements steps as one of a single element, so that strides stay positive.
             strides[dim] = extra
@@ -197,38 +202,48 @@ impl HostTensor {
     /// Byte at which the element begins.
     ///
     /// # Errors
-    /// [`HostError::Index`] outside the shape, [`HostError::Element`] for types without bytes of their own.
+    /// [`HostError::Index`] outside the shape, [`HostError::Element`] for block formats.
     pub fn byte_of(&self, index: &[i64]) -> Result<usize, HostError> {
         let element = self.element()?;
         Ok(self.offset(index)? as usize * element.bytes())
     }
 
-    /// How an element is stored.
+    /// How a single element is stored.
     ///
     /// # Errors
-    /// [`HostError::Element`] for block formats and 8-bit floats.
+    /// [`HostError::Element`] for block formats.
     pub fn element(&self) -> Result<Element, HostError> {
-        Element::of(self.dtype).ok_or_else(|| HostError::Element {
-            dtype: Shown(self.dtype).to_string(),
-        })
+        match self.storage()? {
+            Storage::Plain(element) => Ok(element),
+            Storage::Blocks(_) => Err(HostError::Element {
+                dtype: Shown(self.dtype).to_string(),
+                why: "they share blocks, which are read by `Reader` and written by `set_row` or `fill_with`",
+            }),
+        }
+    }
+
+    /// How elements are stored, be they in blocks.
+    ///
+    /// # Errors
+    /// [`HostError::Element`] for a type that is not known.
+    pub fn storage(&self) -> Result<Storage, HostError> {
+        Storage::of(self.dtype)
     }
 
     /// An element as f64.
     ///
     /// # Errors
-    /// As [`HostTensor::byte_of`].
+    /// [`HostError::Index`] outside the shape.
     pub fn get_f64(&self, index: &[i64]) -> Result<f64, HostError> {
-        let at = self.byte_of(index)?;
-        Ok(self.element()?.read_f64(&self.bytes[at..]))
+        Ok(self.reader()?.at(self.offset(index)?))
     }
 
-    /// An element as an integer; see [`Element::read_i64`].
+    /// An element as an integer; see [`Reader::integer`].
     ///
     /// # Errors
-    /// As [`HostTensor::byte_of`].
+    /// [`HostError::Index`] outside the shape.
     pub fn get_i64(&self, index: &[i64]) -> Result<i64, HostError> {
-        let at = self.byte_of(index)?;
-        Ok(self.element()?.read_i64(&self.bytes[at..]))
+        Ok(self.reader()?.integer(self.offset(index)?))
     }
 
     /// Stores a number, rounded to nearest even; see [`Element::write_f64`].
@@ -254,15 +269,15 @@ impl HostTensor {
     /// A reader by element offset, for loops.
     ///
     /// # Errors
-    /// [`HostError::Element`] for block formats and 8-bit floats.
+    /// [`HostError::Element`] for a type that is not known.
     pub fn reader(&self) -> Result<Reader<'_>, HostError> {
-        Ok(Reader::new(self.element()?, &self.bytes))
+        Reader::of(self.dtype, &self.bytes)
     }
 
     /// All elements in row-major order of the logical shape.
     ///
     /// # Errors
-    /// [`HostError::Element`] for block formats and 8-bit floats.
+    /// [`HostError::Element`] for a type that is not known.
     pub fn to_f64(&self) -> Result<Vec<f64>, HostError> {
         let reader = self.reader()?;
         let mut out = Vec::with_capacity(self.len() as usize);
@@ -275,7 +290,7 @@ impl HostTensor {
     /// All elements as integers in row-major order of the logical shape.
     ///
     /// # Errors
-    /// [`HostError::Element`] for block formats and 8-bit floats.
+    /// [`HostError::Element`] for a type that is not known.
     pub fn to_i64(&self) -> Result<Vec<i64>, HostError> {
         let reader = self.reader()?;
         let mut out = Vec::with_capacity(self.len() as usize);
@@ -285,16 +300,52 @@ impl HostTensor {
         Ok(out)
     }
 
-    /// Stores a number in every element, asked for in row-major order. Bytes in gaps stay.
+    /// Stores a number in every element, asked for in row-major order; a block format is encoded block by block. Bytes in gaps
+    /// stay.
     ///
     /// # Errors
-    /// [`HostError::Element`] for block formats and 8-bit floats.
+    /// [`HostError::Element`] for a type that is not known.
     pub fn fill_with(&mut self, mut value: impl FnMut() -> f64) -> Result<(), HostError> {
-        let element = self.element()?;
-        let (n, bytes) = (element.bytes(), &mut self.bytes);
-        for_each_offset(&self.shape, &self.strides, |offset| {
-            element.write_f64(&mut bytes[offset as usize * n..], value());
+        let storage = self.storage()?;
+        let Some((&width, outer)) = self.shape.split_last() else {
+            write_row(storage, &mut self.bytes, 0, 1, &[value()]);
+            return Ok(());
+        };
+        if width == 0 {
+            return Ok(());
+        }
+        let stride = self.strides[outer.len()];
+        let mut row = vec![0.0; width as usize];
+        let bytes = &mut self.bytes;
+        for_each_row(outer, &self.strides, |base| {
+            row.fill_with(&mut value);
+            write_row(storage, bytes, base, stride, &row);
         });
+        Ok(())
+    }
+
+    /// Stores a row of the last dimension, at an index of all the others.
+    ///
+    /// # Errors
+    /// [`HostError::Index`] for an index that is none of the other dimensions', or a number of values other than the row's.
+    pub fn set_row(&mut self, index: &[i64], values: &[f64]) -> Result<(), HostError> {
+        let storage = self.storage()?;
+        let fits = self
+            .shape
+            .split_last()
+            .is_some_and(|(&width, _)| width as usize == values.len());
+        if !fits {
+            return Err(HostError::Index {
+                index: [index, &[values.len() as i64]].concat(),
+                shape: self.shape.clone(),
+            });
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        let base = self.offset(&[index, &[0]].concat())?;
+        let stride = self.strides[index.len()];
+        write_row(storage, &mut self.bytes, base, stride, values);
         Ok(())
     }
 
@@ -304,51 +355,23 @@ impl HostTensor {
     }
 }
 
-/// One more than the greatest reachable offset, `None` when it does not fit i64.
-fn reach(shape: &[i64], strides: &[i64]) -> Option<u64> {
-    if shape.contains(&0) {
-        // The product of the other extents must fit too, since a length is computed from it.
-        shape
-            .iter()
-            .filter(|&&n| n != 0)
-            .try_fold(1i64, |a, &n| a.checked_mul(n))?;
-        return Some(0);
-    }
-    shape.iter().try_fold(1i64, |a, &n| a.checked_mul(n))?;
-    let last = shape.iter().zip(strides).try_fold(0i64, |sum, (&n, &s)| {
-        sum.checked_add((n - 1).checked_mul(s)?)
-    })?;
-    Some(last.checked_add(1)? as u64)
-}
-
-/// Calls `each` with every element's offset in row-major order.
-fn for_each_offset(shape: &[i64], strides: &[i64], mut each: impl FnMut(i64)) {
-    let Some((&row, outer)) = shape.split_last() else {
-        return each(0);
-    };
-    if shape.contains(&0) {
-        return;
-    }
-    let row_stride = strides[outer.len()];
-    let mut index = vec![0i64; outer.len()];
-    let mut base = 0i64;
-    loop {
-        for i in 0..row {
-            each(base + i * row_stride);
+/// Stores values at `base`, `base + stride`, … elements. Rows of a block format are whole blocks without gaps, which
+/// construction has checked.
+fn write_row(storage: Storage, bytes: &mut [u8], base: i64, stride: i64, values: &[f64]) {
+    let (elements, size) = storage.unit();
+    match storage {
+        Storage::Plain(element) => {
+            for (i, &value) in values.iter().enumerate() {
+                let at = (base + i as i64 * stride) as usize * size;
+                element.write_f64(&mut bytes[at..], value);
+            }
         }
-        let mut dim = outer.len();
-        loop {
-            if dim == 0 {
-                return;
+        Storage::Blocks(format) => {
+            let first = base as usize / elements * size;
+            let blocks = bytes[first..].chunks_exact_mut(size);
+            for (values, block) in values.chunks_exact(elements).zip(blocks) {
+                format.encode(values, block);
             }
-            dim -= 1;
-            index[dim] += 1;
-            base += strides[dim];
-            if index[dim] < outer[dim] {
-                break;
-            }
-            base -= index[dim] * strides[dim];
-            index[dim] = 0;
         }
     }
 }
