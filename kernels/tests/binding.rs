@@ -455,3 +455,38 @@ fn models_hold_together() {
     let heads = models::SMOLLM2_135M.attention[0];
     assert_eq!(small.hidden, heads.query_heads * heads.key_width);
 }
+
+/// Extents may follow from an attribute: the default counts as a value, and another value is another extent.
+#[test]
+fn an_attribute_gives_extents() {
+    let schema = Arc::new(
+        parse("x.1(a: f32[N], s?: f32[ceil(N / rows)]) -> c: f32[N]; rows: i64 = 2").unwrap(),
+    );
+    let tensor = |n: i64| Some(HostTensor::contiguous(F32, &[n]).unwrap());
+    let bind = |scales: i64, attrs: &[(String, AttrValue)]| {
+        HostCall::bind(&schema, vec![tensor(7), tensor(scales), tensor(7)], attrs)
+    };
+    let rows = |n: i64| [("rows".to_owned(), AttrValue::I64(n))];
+    assert!(bind(4, &[]).is_ok());
+    assert!(bind(3, &rows(3)).is_ok());
+    assert!(bind(1, &rows(i64::MAX)).is_ok());
+    let error = bind(4, &rows(3)).unwrap_err().to_string();
+    assert!(
+        error.contains("`s`") && error.contains("ceil(N / rows)"),
+        "{error}"
+    );
+    let error = bind(4, &rows(0)).unwrap_err().to_string();
+    assert!(
+        error.contains("rows = 0") && error.contains("division by zero"),
+        "{error}"
+    );
+    // Without the operand nothing follows from the attribute.
+    assert!(HostCall::bind(&schema, vec![tensor(7), None, tensor(7)], &rows(0)).is_ok());
+    let geometry = Geometry::named("g")
+        .symbols(&[("N", 7)])
+        .with("s")
+        .attr("rows", AttrValue::I64(3));
+    let call = HostCall::from_geometry(&schema, &geometry).unwrap();
+    assert_eq!(call.operand("s").unwrap().shape, [3]);
+    assert_eq!(call.symbol("rows"), None, "an attribute is no symbol");
+}

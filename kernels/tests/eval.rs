@@ -81,12 +81,13 @@ fn expr() -> impl Strategy<Value = Expr> {
         (0..2usize).prop_map(Expr::Symbol)
     ];
     leaf.prop_recursive(4, 24, 2, |inner| {
-        (0..4u8, inner.clone(), inner).prop_map(|(op, a, b)| {
+        (0..5u8, inner.clone(), inner).prop_map(|(op, a, b)| {
             let (a, b) = (Box::new(a), Box::new(b));
             match op {
                 0 => Expr::Add(a, b),
                 1 => Expr::Sub(a, b),
                 2 => Expr::Mul(a, b),
+                3 => Expr::Ceil(a, b),
                 _ => Expr::Div(a, b),
             }
         })
@@ -102,6 +103,17 @@ fn wide(expr: &Expr, values: &[i64]) -> Option<i128> {
         Expr::Sub(a, b) => wide(a, values)? - wide(b, values)?,
         Expr::Mul(a, b) => wide(a, values)? * wide(b, values)?,
         Expr::Div(a, b) => wide(a, values)?.checked_div(wide(b, values)?)?,
+        Expr::Ceil(a, b) => {
+            let (a, b) = (wide(a, values)?, wide(b, values)?);
+            // The least value over -1 leaves the range in the quotient already.
+            if a == i128::from(i64::MIN) && b == -1 {
+                return None;
+            }
+            let floor = a.checked_div_euclid(b)?;
+            // Euclid rounds towards minus infinity for a positive divisor and away from it for a negative one.
+            let exact = a == floor * b;
+            floor + i128::from(!exact && b > 0)
+        }
     };
     i64::try_from(value).ok().map(i128::from)
 }

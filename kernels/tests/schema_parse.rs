@@ -81,6 +81,7 @@ fn unusual_texts_that_are_schemas() {
         "x.1(a: f32[2*N+(M-1)/3, N, M]) -> b: f32[N]",
         "x.1(a: f32[N]) -> b: f32[N]; s: str = \"a  \\\"b\\\\ \", f: f64 = -1.5e-3, i: i64 = -9223372036854775808",
         "x.1(a: f32[N+1], b: f32[N]) -> c: f32[N]",
+        "x.1(a: f32[N], s?: f32[ceil(N / rows), ceil((N + 1) / (2 * rows)) + more]) -> c: f32[N]; more: i64, rows: i64 = 1",
         "x.1(a: f32[N,4], z?: f32[N]) -> b: f32[K]; where K = N * 2, L = K / 2 exact",
         "x.1(inout a: int[A,B,C,D,E,F,G,H])",
         "x.1(a: f32[N]) -> b: f32[N], c: like b[N] may_alias(a)",
@@ -89,8 +90,18 @@ fn unusual_texts_that_are_schemas() {
         assert_eq!(parse(&schema.canonical).unwrap(), schema, "{text}");
         let shown = parse(&schema.to_string()).unwrap_or_else(|e| panic!("{schema}: {e}"));
         assert_eq!(
-            (&shown.operands, &shown.attrs, &shown.derived),
-            (&schema.operands, &schema.attrs, &schema.derived)
+            (
+                &shown.operands,
+                &shown.attrs,
+                &shown.derived,
+                &shown.attr_symbols
+            ),
+            (
+                &schema.operands,
+                &schema.attrs,
+                &schema.derived,
+                &schema.attr_symbols
+            )
         );
     }
 }
@@ -189,6 +200,44 @@ const REFUSED: &[(&str, Kind, &str)] = &[
     ("x.1(a: f32[N]) -> inout @c: f32[N]", Kind::Syntax, "behind"),
     ("x.1(a: f32[N])@", Kind::NoOutput, "written"),
     ("x.1(a: f32[@K+1]) -> c: f32[N]", Kind::UnboundSymbol, "`K`"),
+    // Attributes that give an extent are whole numbers that follow from no extent, and never a dimension by themselves.
+    (
+        "x.1(a: f32[N], s: f32[@r]) -> c: f32[N]; r: i64 = 1",
+        Kind::Duplicate,
+        "`r`",
+    ),
+    (
+        "x.1(a: f32[N], s: f32[@r+1]) -> c: f32[N]; r: f64 = 1",
+        Kind::UnboundSymbol,
+        "`r`",
+    ),
+    (
+        "x.1(a: f32[N], s: f32[@r+1]) -> c: f32[N]; r: i64 = 2*N",
+        Kind::UnboundSymbol,
+        "`r`",
+    ),
+    (
+        "x.1(a: f32[N], s: f32[r+1]) -> c: f32[N]; r: i64 = 1; where K = @r * 2",
+        Kind::UnboundSymbol,
+        "`r`",
+    ),
+    (
+        "x.1(a: f32[N], s: f32[r+1]) -> c: f32[N]; r: i64 = 1, t: i64 = @r * 2",
+        Kind::UnboundSymbol,
+        "`r`",
+    ),
+    ("x.1(a: f32[N,@ceil(N)]) -> c: f32[N]", Kind::Syntax, "ceil"),
+    (
+        "x.1(a: f32[N,@ceil(N / 2 + 1)]) -> c: f32[N]",
+        Kind::Syntax,
+        "ceil",
+    ),
+    (
+        "x.1(a: f32[N,ceil@ / 2]) -> c: f32[N]",
+        Kind::Syntax,
+        "quotient",
+    ),
+    ("x.1(@ceil: f32[N]) -> c: f32[N]", Kind::Reserved, "`ceil`"),
     ("x.1(a: f32[N]) -> c: f32[2*@K]", Kind::UnboundSymbol, "`K`"),
     (
         "x.1(a: f32[N]) -> c: f32[N]; where K = @L, L = N",
@@ -484,6 +533,7 @@ fn token() -> impl Strategy<Value = String> {
         "where",
         "exact",
         "may_alias",
+        "ceil",
         "true",
         "i64",
         "f64",
@@ -525,7 +575,7 @@ proptest! {
     }
 
     #[test]
-    fn no_damaged_schema_panics(op in 0..6usize, cuts in prop::collection::vec((any::<prop::sample::Index>(), token()), 1..4)) {
+    fn no_damaged_schema_panics(op in 0..ops::ALL.len(), cuts in prop::collection::vec((any::<prop::sample::Index>(), token()), 1..4)) {
         let mut text = ops::ALL[op].schema.to_owned();
         for (at, with) in cuts {
             let at = at.index(text.len());
@@ -543,7 +593,7 @@ proptest! {
     }
 
     #[test]
-    fn formatting_changes_nothing(op in 0..6usize, pick in prop::collection::vec(any::<u8>(), 1..40)) {
+    fn formatting_changes_nothing(op in 0..ops::ALL.len(), pick in prop::collection::vec(any::<u8>(), 1..40)) {
         let text = spaced(ops::ALL[op].schema, &pick);
         let schema = parse(&text).unwrap();
         prop_assert_eq!(&schema, &parse(ops::ALL[op].schema).unwrap());

@@ -3,14 +3,17 @@
 use super::error::HostError;
 use super::tensor::HostTensor;
 use crate::dtype::Shown;
-use crate::schema::{Dtypes, Expr, Role, Schema};
+use crate::schema::{AttrValue, Dtypes, Expr, Role, Schema};
 use overt_abi::OvertDType;
 
-/// Computes all symbols of a call and checks every operand against the schema.
-pub(super) fn bind(
+/// Which operand and dimension gave each symbol its value.
+pub(super) type SetBy = Vec<Option<(usize, usize)>>;
+
+/// Checks presence, types and ranks, and computes all symbols but those of attributes.
+pub(super) fn symbols(
     schema: &Schema,
     operands: &[Option<HostTensor>],
-) -> Result<Vec<i64>, HostError> {
+) -> Result<(Vec<i64>, SetBy), HostError> {
     if operands.len() != schema.operands.len() {
         return Err(HostError::Count {
             op: schema.name.clone(),
@@ -48,7 +51,7 @@ pub(super) fn bind(
     }
     let mut values = vec![0; schema.symbols.len()];
     let mut set_by: Vec<Option<(usize, usize)>> = vec![None; schema.symbols.len()];
-    let derived_from = schema.symbols.len() - schema.derived.len();
+    let derived_from = schema.bound_symbols();
     for (number, operand) in operands.iter().enumerate() {
         let Some(tensor) = operand else { continue };
         for (dim, expr) in schema.operands[number].dims.iter().enumerate() {
@@ -62,10 +65,29 @@ pub(super) fn bind(
         }
     }
     derive(schema, &mut values)?;
+    Ok((values, set_by))
+}
+
+/// Gives the symbols of attributes their values. `attrs` holds one value for each of the schema's attributes.
+pub(super) fn attr_symbols(schema: &Schema, attrs: &[AttrValue], values: &mut [i64]) {
+    for &(symbol, attr) in &schema.attr_symbols {
+        if let Some(AttrValue::I64(value)) = attrs.get(attr) {
+            values[symbol] = *value;
+        }
+    }
+}
+
+/// Holds every extent against the schema.
+pub(super) fn extents(
+    schema: &Schema,
+    operands: &[Option<HostTensor>],
+    values: &[i64],
+    set_by: &SetBy,
+) -> Result<(), HostError> {
     for (number, operand) in operands.iter().enumerate() {
         let Some(tensor) = operand else { continue };
         for (dim, expr) in schema.operands[number].dims.iter().enumerate() {
-            let wanted = dimension(schema, number, dim, &values)?;
+            let wanted = dimension(schema, number, dim, values)?;
             if tensor.shape[dim] != wanted {
                 let because = match expr {
                     Expr::Symbol(s) => set_by[*s].map(|(o, d)| {
@@ -85,7 +107,7 @@ pub(super) fn bind(
             }
         }
     }
-    Ok(values)
+    Ok(())
 }
 
 /// Computes derived symbols, with an error that names the op.

@@ -34,8 +34,10 @@ impl HostCall {
         operands: Vec<Option<HostTensor>>,
         attrs: &[(String, AttrValue)],
     ) -> Result<Self, HostError> {
-        let symbols = bind::bind(schema, &operands)?;
+        let (mut symbols, set_by) = bind::symbols(schema, &operands)?;
         let attrs = bind_attrs(schema, attrs, &symbols)?;
+        bind::attr_symbols(schema, &attrs, &mut symbols);
+        bind::extents(schema, &operands, &symbols, &set_by)?;
         Ok(HostCall {
             schema: schema.clone(),
             operands,
@@ -54,7 +56,7 @@ impl HostCall {
     pub fn from_geometry(schema: &Arc<Schema>, geometry: &Geometry) -> Result<Self, HostError> {
         known_names(schema, geometry)?;
         let mut values = vec![0; schema.symbols.len()];
-        let bound = schema.symbols.len() - schema.derived.len();
+        let bound = schema.bound_symbols();
         for (symbol, name) in schema.symbols[..bound].iter().enumerate() {
             let Some((_, value)) = geometry.symbols.iter().find(|(n, _)| n == name) else {
                 return Err(fault(
@@ -75,6 +77,8 @@ impl HostCall {
             values[symbol] = *value;
         }
         bind::derive(schema, &mut values)?;
+        let attrs = bind_attrs(schema, &geometry.attrs, &values)?;
+        bind::attr_symbols(schema, &attrs, &mut values);
         let mut operands: Vec<Option<HostTensor>> = Vec::with_capacity(schema.operands.len());
         for (number, declared) in schema.operands.iter().enumerate() {
             if declared.optional && !geometry.present.contains(&declared.name) {
@@ -161,7 +165,7 @@ fn named(error: HostError, name: &str) -> HostError {
 
 /// A name that the schema does not have is a mistake, not a thing to pass over.
 fn known_names(schema: &Schema, geometry: &Geometry) -> Result<(), HostError> {
-    let bound = schema.symbols.len() - schema.derived.len();
+    let bound = schema.bound_symbols();
     for (name, _) in &geometry.symbols {
         if !schema.symbols[..bound].contains(name) {
             return Err(fault(

@@ -57,6 +57,8 @@ pub(super) enum ExprAst<'a> {
     Const(i64),
     Symbol(Name<'a>),
     Binary(Operator, Box<ExprAst<'a>>, Box<ExprAst<'a>>),
+    /// `ceil(a / b)`.
+    Ceil(Box<ExprAst<'a>>, Box<ExprAst<'a>>),
 }
 
 #[derive(Clone, Copy)]
@@ -81,7 +83,7 @@ impl<'a> ExprAst<'a> {
         match self {
             ExprAst::Const(_) => {}
             ExprAst::Symbol(name) => each(*name),
-            ExprAst::Binary(_, a, b) => {
+            ExprAst::Binary(_, a, b) | ExprAst::Ceil(a, b) => {
                 a.symbols(each);
                 b.symbols(each);
             }

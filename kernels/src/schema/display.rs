@@ -39,7 +39,7 @@ fn level(expr: &Expr) -> u8 {
     match expr {
         Expr::Add(..) | Expr::Sub(..) => 0,
         Expr::Mul(..) | Expr::Div(..) => 1,
-        Expr::Const(_) | Expr::Symbol(_) => 2,
+        Expr::Const(_) | Expr::Symbol(_) | Expr::Ceil(..) => 2,
     }
 }
 
@@ -47,6 +47,13 @@ fn write_expr(f: &mut fmt::Formatter<'_>, expr: &Expr, symbol: Symbol<'_>) -> fm
     let (a, mark, b) = match expr {
         Expr::Const(value) => return write!(f, "{value}"),
         Expr::Symbol(s) => return symbol(f, *s),
+        Expr::Ceil(a, b) => {
+            f.write_str("ceil(")?;
+            write_inside(f, a, level(a) < 1, symbol)?;
+            f.write_str(" / ")?;
+            write_inside(f, b, level(b) <= 1, symbol)?;
+            return f.write_str(")");
+        }
         Expr::Add(a, b) => (a, "+", b),
         Expr::Sub(a, b) => (a, "-", b),
         Expr::Mul(a, b) => (a, "*", b),

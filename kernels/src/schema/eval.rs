@@ -75,6 +75,18 @@ impl Expr {
                 }
                 Ok(quotient)
             }
+            Expr::Ceil(a, b) => {
+                let (a, b) = (a.eval(values, exact)?, b.eval(values, exact)?);
+                if b == 0 {
+                    return Err(EvalFault::DivisionByZero);
+                }
+                let quotient = a.checked_div(b).ok_or(EvalFault::Overflow)?;
+                // A quotient rounded towards zero lies below the true one where both have one sign.
+                let below = a.checked_rem(b).ok_or(EvalFault::Overflow)? != 0 && (a < 0) == (b < 0);
+                quotient
+                    .checked_add(i64::from(below))
+                    .ok_or(EvalFault::Overflow)
+            }
         }
     }
 
@@ -84,7 +96,11 @@ impl Expr {
             match expr {
                 Expr::Const(_) => {}
                 Expr::Symbol(symbol) => out.push(*symbol),
-                Expr::Add(a, b) | Expr::Sub(a, b) | Expr::Mul(a, b) | Expr::Div(a, b) => {
+                Expr::Add(a, b)
+                | Expr::Sub(a, b)
+                | Expr::Mul(a, b)
+                | Expr::Div(a, b)
+                | Expr::Ceil(a, b) => {
                     walk(a, out);
                     walk(b, out);
                 }

@@ -18,7 +18,7 @@
 //! dtypes   = class | dtype | "{" dtype {"," dtype} "}" | "like" ident
 //! attr     = ident ":" ("bool" | "i64" | "f64" | "str") ["=" (literal | expr)]
 //! derived  = ident "=" expr ["exact"]
-//! expr     = sums and products of integers, symbols and parentheses: + - * /
+//! expr     = sums and products of integers, symbols, parentheses and `ceil(a / b)`: + - * /
 //! literal  = "true" | "false" | ["-"] number | a text in double quotes, with \" and \\ for a quote and a backslash
 //! ```
 //!
@@ -29,7 +29,9 @@
 //! earlier ones of `where`; every dimension may use them, and a dimension that is such a symbol alone must equal it. So binding
 //! takes three passes: lone symbols of all operands, then `where` in order, then every other dimension. `exact` makes a
 //! division with a remainder an error. An attribute without default must be given. An attribute whose default is an
-//! expression over symbols is a *bound*: what the host knows of lengths that live in device memory. `x may_alias(a)` lets
+//! expression over symbols is a *bound*: what the host knows of lengths that live in device memory. A dimension's expression
+//! may also use an `i64` attribute that is no bound, so that an extent can follow from one: `f32[ceil(N / scale_rows)]`.
+//! `ceil(a / b)` is the quotient rounded up, and never inexact. `x may_alias(a)` lets
 //! the output be exactly the memory of `a`; every other overlap of an output is an error.
 
 mod ast;
@@ -64,8 +66,12 @@ pub struct Schema {
     pub attrs: Vec<Attr>,
     /// Derived symbols in order of definition. Their symbol numbers follow those bound by dimensions.
     pub derived: Vec<Derived>,
-    /// Names of all symbols: those bound by dimensions in order of first appearance, then derived ones.
+    /// Names of all symbols: those bound by dimensions in order of first appearance, then derived ones, then attributes that
+    /// dimensions use.
     pub symbols: Vec<String>,
+    /// Attributes that dimensions use, as pairs of a symbol's number and the attribute's: the last of `symbols`. Only expressions
+    /// know these symbols; elsewhere the attribute is meant.
+    pub attr_symbols: Vec<(usize, usize)>,
     /// The canonical text, over which the digest is taken.
     pub canonical: String,
     /// 64-bit FNV-1a of `canonical`.
@@ -129,6 +135,8 @@ pub enum Expr {
     Mul(Box<Expr>, Box<Expr>),
     /// Quotient, rounded towards zero; a divisor of zero is an error.
     Div(Box<Expr>, Box<Expr>),
+    /// Quotient, rounded up; a divisor of zero is an error.
+    Ceil(Box<Expr>, Box<Expr>),
 }
 
 /// One attribute.
@@ -211,8 +219,14 @@ impl Schema {
             .collect()
     }
 
-    /// Number of a symbol.
+    /// Number of a symbol that dimensions bind or `where` defines.
     pub fn symbol(&self, name: &str) -> Option<usize> {
-        self.symbols.iter().position(|s| s == name)
+        let own = self.symbols.len() - self.attr_symbols.len();
+        self.symbols[..own].iter().position(|s| s == name)
+    }
+
+    /// How many symbols dimensions bind: the first of [`Schema::symbols`].
+    pub fn bound_symbols(&self) -> usize {
+        self.symbols.len() - self.attr_symbols.len() - self.derived.len()
     }
 }

@@ -11,6 +11,7 @@ use super::{AttrType, AttrValue, Schema, resolve};
 
 /// Words that mean something in the grammar and name nothing.
 const RESERVED: &[&str] = &[
+    "ceil",
     "exact",
     "false",
     "inout",
@@ -528,6 +529,25 @@ impl<'a> Parser<'a> {
                 };
                 self.take();
                 Ok(ExprAst::Const(value))
+            }
+            Token::Word("ceil") => {
+                self.take();
+                if depth == MAX_NESTING {
+                    let what = format!("more than {MAX_NESTING} parentheses inside one another");
+                    return self.fail(at, ParseErrorKind::Limit, what, "a flatter expression");
+                }
+                self.mark('(', "and a quotient, as `ceil(a / b)`")?;
+                let inner = self.sum(depth + 1, nodes)?;
+                self.mark(')', "or an operator")?;
+                match inner {
+                    ExprAst::Binary(Operator::Div, a, b) => Ok(ExprAst::Ceil(a, b)),
+                    _ => self.fail(
+                        at,
+                        ParseErrorKind::Syntax,
+                        "`ceil` of something that is no quotient",
+                        "`ceil(a / b)`",
+                    ),
+                }
             }
             Token::Word(_) => Ok(ExprAst::Symbol(self.name("a symbol")?)),
             _ => self.unexpected("a symbol, a whole number or `(`"),

@@ -15,7 +15,8 @@ use overt_abi::OvertDType;
 pub(super) fn resolve(text: &str, ast: &SchemaAst<'_>) -> Result<Schema, ParseError> {
     let resolver = Resolver { text, ast };
     resolver.unique_names()?;
-    let (symbols, bound) = resolver.symbols()?;
+    let (symbols, bound, attr_symbols) = resolver.symbols()?;
+    let own = symbols.len() - attr_symbols.len();
     let mut operands = Vec::with_capacity(ast.operands.len());
     for index in 0..ast.operands.len() {
         let operand = resolver.operand(index, &operands, &symbols)?;
@@ -43,7 +44,7 @@ pub(super) fn resolve(text: &str, ast: &SchemaAst<'_>) -> Result<Schema, ParseEr
     let attrs = ast
         .attrs
         .iter()
-        .map(|a| resolver.attr(a, &symbols))
+        .map(|a| resolver.attr(a, &symbols[..own]))
         .collect::<Result<Vec<_>, _>>()?;
     let canonical = canonical(text);
     Ok(Schema {
@@ -53,10 +54,14 @@ pub(super) fn resolve(text: &str, ast: &SchemaAst<'_>) -> Result<Schema, ParseEr
         attrs,
         derived,
         symbols: symbols.iter().map(|s| (*s).to_owned()).collect(),
+        attr_symbols,
         digest: digest(&canonical),
         canonical,
     })
 }
+
+/// Names by number, how many of them dimensions bind, and the pairs of symbol and attribute at the end.
+type Symbols<'a> = (Vec<&'a str>, usize, Vec<(usize, usize)>);
 
 struct Resolver<'t, 'a> {
     text: &'t str,
@@ -98,8 +103,8 @@ impl<'a> Resolver<'_, 'a> {
         Ok(())
     }
 
-    /// All symbols in order of their numbers, and how many of them dimensions bind.
-    fn symbols(&self) -> Result<(Vec<&'a str>, usize), ParseError> {
+    /// All symbols in order of their numbers, how many of them dimensions bind, and which of them are attributes.
+    fn symbols(&self) -> Result<Symbols<'a>, ParseError> {
         let is_derived = |name: &str| self.ast.derived.iter().any(|d| d.name.text == name);
         let mut symbols: Vec<&'a str> = Vec::new();
         let mut needs_other: Vec<Name<'a>> = Vec::new();
@@ -131,6 +136,23 @@ impl<'a> Resolver<'_, 'a> {
         }
         let bound = symbols.len();
         symbols.extend(self.ast.derived.iter().map(|d| d.name.text));
+        let own = symbols.len();
+        let mut attr_symbols = Vec::new();
+        for operand in &self.ast.operands {
+            for dim in &operand.dims {
+                dim.symbols(&mut |name| {
+                    if symbols.contains(&name.text) {
+                        return;
+                    }
+                    let attr = self.ast.attrs.iter().position(|a| a.name.text == name.text);
+                    if let Some(attr) = attr.filter(|&a| self.gives_extents(a)) {
+                        attr_symbols.push((symbols.len(), attr));
+                        symbols.push(name.text);
+                    }
+                });
+            }
+        }
+        debug_assert_eq!(own + attr_symbols.len(), symbols.len());
         if symbols.len() > MAX_SYMBOLS {
             let what = format!("{} symbols", symbols.len());
             return self.fail(
@@ -140,7 +162,13 @@ impl<'a> Resolver<'_, 'a> {
                 format!("at most {MAX_SYMBOLS}"),
             );
         }
-        Ok((symbols, bound))
+        Ok((symbols, bound, attr_symbols))
+    }
+
+    /// Whether a dimension may use this attribute: a whole number that does not itself follow from the extents.
+    fn gives_extents(&self, attr: usize) -> bool {
+        let attr = &self.ast.attrs[attr];
+        attr.ty == AttrType::I64 && !matches!(attr.default, DefaultAst::Expr(..))
     }
 
     fn symbol_name(&self, name: Name<'a>) -> Result<(), ParseError> {
@@ -375,10 +403,14 @@ impl<'a> Resolver<'_, 'a> {
                             "nothing binds symbol `{}` before it is used here",
                             name.text
                         ),
-                        "a symbol that is a dimension by itself, or an earlier one of `where`",
+                        "a symbol that is a dimension by itself, or an earlier one of `where`; in a dimension also an i64 attribute",
                     );
                 }
             },
+            ExprAst::Ceil(a, b) => Expr::Ceil(
+                Box::new(self.expr(a, known)?),
+                Box::new(self.expr(b, known)?),
+            ),
             ExprAst::Binary(operator, a, b) => {
                 let a = Box::new(self.expr(a, known)?);
                 let b = Box::new(self.expr(b, known)?);

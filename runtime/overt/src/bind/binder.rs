@@ -25,6 +25,10 @@ pub(crate) struct Binder {
     pairs: Box<[Pair]>,
     /// Bit i: operand i is written.
     written: u32,
+    /// Symbols that attributes give, with the attribute's number.
+    attr_symbols: Box<[(usize, usize)]>,
+    /// Bit i: extents follow from attribute i.
+    shaping: u32,
     /// Outputs (not in-outs), whose emptiness makes a call empty; where there are none, all inputs that are only read.
     work: u32,
 }
@@ -209,6 +213,8 @@ impl Binder {
             computed: computed.into(),
             pairs: pairs.into(),
             written,
+            shaping: schema.attr_symbols.iter().fold(0, |m, (_, a)| m | 1 << a),
+            attr_symbols: schema.attr_symbols.clone().into(),
             work: if outputs != 0 {
                 outputs
             } else {
@@ -230,6 +236,12 @@ impl Binder {
     /// Bit i: operand i is written.
     pub(crate) fn written(&self) -> u32 {
         self.written
+    }
+
+    /// Bit i: extents follow from attribute i, so that another value is another problem even for the same views.
+    #[inline]
+    pub(crate) fn shaping(&self) -> u32 {
+        self.shaping
     }
 
     /// Whether attribute `index` is a bound, which a kernel may take as any value at or above the true one.
@@ -273,7 +285,6 @@ impl Binder {
             bound.symbols[derived.symbol] = value;
             bound.known |= 1 << derived.symbol;
         }
-        self.computed_extents(args, bound)?;
         for index in 0..self.attrs.len() {
             let limit = match &self.attrs[index] {
                 AttrSpec::Bound(formula) => match formula.value(&bound.symbols, false) {
@@ -285,6 +296,12 @@ impl Binder {
             bound.attrs[index].write(self.attr(args.op(), index, args.attr(index), limit)?);
             bound.attr_count = index + 1;
         }
+        for &(symbol, attr) in &self.attr_symbols {
+            // SAFETY: the schema takes whole-number attributes alone here, and binding has checked the type.
+            bound.symbols[symbol] = unsafe { bound.attrs()[attr].data.i };
+            bound.known |= 1 << symbol;
+        }
+        self.computed_extents(args, bound)?;
         self.written_operands(args, bound)?;
         bound.empty = self.is_empty(args);
         Ok(())
@@ -610,6 +627,10 @@ impl Binder {
                     self.schema.symbols[symbol],
                     derived.expr.shown(&self.schema.symbols)
                 ));
+                continue;
+            }
+            if self.attr_symbols.iter().any(|(s, _)| *s == symbol) {
+                sources.push(format!("attribute `{}`", self.schema.symbols[symbol]));
                 continue;
             }
             let found = self.operands.iter().enumerate().find_map(|(i, spec)| {

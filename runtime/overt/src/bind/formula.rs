@@ -46,7 +46,7 @@ impl Formula {
             Expr::Add(a, b) => pair(a, b).map(|(a, b)| Formula::Sum(a, b)),
             Expr::Mul(a, b) => pair(a, b).map(|(a, b)| Formula::Product(a, b)),
             Expr::Div(a, b) => pair(a, b).map(|(a, b)| Formula::Quotient(a, b)),
-            Expr::Sub(..) => None,
+            Expr::Sub(..) | Expr::Ceil(..) => None,
         };
         simple.unwrap_or_else(|| Formula::Any(expr.clone()))
     }
@@ -89,6 +89,8 @@ mod tests {
             "A / 3",
             "(A + B) * 2",
             "A * B / 3",
+            "ceil(A / B)",
+            "ceil((A + 1) / 3)",
         ] {
             let schema = parse(&format!(
                 "t.1(x: f32[A,B]) -> y: f32[A]; n: i64 = {text} + A - A"

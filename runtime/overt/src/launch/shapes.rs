@@ -51,6 +51,8 @@ struct Shape {
     /// All but the memory, which each call puts in.
     raw: [OvertTensor; MAX_OPERANDS],
     attrs: [OvertValue; MAX_ATTRS],
+    /// Values of attributes that extents follow from; of no meaning for the others.
+    shaping: [i64; MAX_ATTRS],
     /// Values of attributes that are not given; none for those that must be.
     defaults: [OvertValue; MAX_ATTRS],
     /// Greatest values of attributes that are bounds; [`FREE`] for the others. A bound's may be negative, where the shapes are empty.
@@ -99,6 +101,7 @@ impl Shapes {
         let binder = &call.op.0.binder;
         let in_place = binder.overlaps(call)?;
         let given = call.attrs();
+        let shaping = binder.shaping();
         for (index, (attr, given)) in shape.attrs.iter_mut().zip(given).enumerate() {
             let value = if given.kind == OVERT_VALUE_NONE {
                 shape.defaults[index]
@@ -113,6 +116,9 @@ impl Shapes {
             if value.kind == OVERT_VALUE_NONE || !within {
                 // Says what is wrong.
                 binder.attr(call.op, index, *given, limit)?;
+            }
+            if shaping & 1 << index != 0 && number != shape.shaping[index] {
+                return Ok(None);
             }
             *attr = value;
         }
@@ -148,11 +154,19 @@ impl Shapes {
         }
         let slot = &mut self.places[place(tensors)];
         let shape = slot.get_or_insert_with(Shape::new);
-        if tensors
+        let shaping = call.op.0.binder.shaping();
+        let other_views = tensors
             .iter()
             .zip(&shape.marks)
-            .any(|(tensor, known)| mark(*tensor) != *known)
-        {
+            .any(|(tensor, known)| mark(*tensor) != *known);
+        let other_extents = bound
+            .attrs()
+            .iter()
+            .zip(&shape.shaping)
+            .enumerate()
+            // SAFETY: extents follow from whole numbers alone; the bits of other attributes are not looked at.
+            .any(|(i, (attr, known))| shaping & 1 << i != 0 && unsafe { attr.data.i } != *known);
+        if other_views || other_extents {
             shape.fill(call, bound);
         }
         let varying = Varying {
@@ -189,6 +203,7 @@ impl Shape {
             views: [const { None }; MAX_OPERANDS],
             raw: [absent; MAX_OPERANDS],
             attrs: [NONE; MAX_ATTRS],
+            shaping: [0; MAX_ATTRS],
             defaults: [NONE; MAX_ATTRS],
             limits: [FREE; MAX_ATTRS],
             empty: false,
@@ -223,6 +238,12 @@ impl Shape {
             self.defaults[index] = binder
                 .attr(call.op, index, NONE, self.limits[index])
                 .unwrap_or(NONE);
+        }
+        for (index, attr) in bound.attrs().iter().enumerate() {
+            if binder.shaping() & 1 << index != 0 {
+                // SAFETY: extents follow from whole numbers alone.
+                self.shaping[index] = unsafe { attr.data.i };
+            }
         }
         for index in 0..binder.operand_count() {
             self.marks[index] = mark(call.tensor_at(index));

@@ -19,7 +19,7 @@ const EXTENTS: [[i64; 4]; 4] = [[1, 1, 1, 1], [2, 3, 5, 7], [16, 32, 8, 4], [33,
 /// quotient that is not exact) are left out.
 pub(super) fn geometries(op: &Op) -> Vec<Geometry> {
     let schema = op.schema();
-    let bound = schema.symbols.len() - schema.derived.len();
+    let bound = schema.bound_symbols();
     let choices = schema
         .operands
         .iter()
