@@ -5,7 +5,7 @@ use overt_abi::OvertDType;
 
 pub use overt_kernels::dtype::{
     BF16, BOOL, F16, F32, F64, FP8_E4M3FN, FP8_E4M3FNUZ, FP8_E5M2, FP8_E5M2FNUZ, I8, I16, I32, I64,
-    Q4_0, Q4_1, Q8_0, U8, U16, U32, U64,
+    MXFP4, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0, U8, U16, U32, U64,
 };
 
 /// How an element type is written in messages: `bf16`, `i32`.
