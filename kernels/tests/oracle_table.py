@@ -11,7 +11,8 @@ Inputs are not stored: both sides make them. Element number i of float operand n
 
 where x is the state after i + 1 steps of x = (x * 6364136223846793005 + 1442695040888963407) mod 2 ** 64 from the start
 s * 1000003 + o. Such a number has at most 8 significant bits, so every float type holds it. Integer operands are stored. The
-masks here are predicates on pairs of positions and not ranges, on purpose: it is how a person would check them.
+masks here are predicates on pairs of positions and not ranges, on purpose: it is how a person would check them. So are floats that
+have rules of their own, under "floats": numbers that f32 holds.
 """
 
 import json
@@ -35,6 +36,74 @@ def numbers(seed, operand, count, shift):
 def dec(x):
     x = Fraction(x)
     return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def rounded(x, bits):
+    """To nearest, ties to even, with so many significant bits."""
+    if x == 0:
+        return x
+    exponent = 0
+    while abs(x) >= Fraction(2) ** (exponent + 1):
+        exponent += 1
+    while abs(x) < Fraction(2) ** exponent:
+        exponent -= 1
+    unit = Fraction(2) ** (exponent - bits + 1)
+    return round(x / unit) * unit
+
+
+def pi():
+    """Machin's formula."""
+
+    def arctan_of_inverse(n):
+        total, power, k = Decimal(0), Decimal(1) / n, 0
+        while abs(power) > Decimal(10) ** -70:
+            total += power / (2 * k + 1) * (-1) ** k
+            power /= n * n
+            k += 1
+        return total
+
+    return 16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239)
+
+
+def cos_sin(x):
+    """By the series, after whole turns are taken off."""
+    turn = 2 * pi()
+    x = x - (x / turn).to_integral_value() * turn
+    cos, sin, term, n = Decimal(0), Decimal(0), Decimal(1), 0
+    while abs(term) > Decimal(10) ** -65 or n < 4:
+        sign = -1 if n % 4 >= 2 else 1
+        if n % 2 == 0:
+            cos += sign * term
+        else:
+            sin += sign * term
+        n += 1
+        term = term * x / n
+    return cos, sin
+
+
+def erf(x):
+    """By its series of alternating terms, whose sizes 60 digits more than cover."""
+    total, power, n = Decimal(0), x, 0
+    while abs(power) > Decimal(10) ** -70 or n < 4:
+        total += power / (2 * n + 1)
+        n += 1
+        power = -power * x * x / n
+    return 2 / pi().sqrt() * total
+
+
+def philox4x32_10(counter, key):
+    """As published: multiply, swap and mix; the key moves on between rounds."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(10):
+        high0, low0 = divmod(0xD2511F53 * c0, 2**32)
+        high1, low1 = divmod(0xCD9E8D57 * c2, 2**32)
+        c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
+        k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
+    return c0, c1, c2, c3
+
+
+assert philox4x32_10((0, 0, 0, 0), (0, 0)) == (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)
 
 
 def sigmoid(x):
@@ -67,7 +136,7 @@ def product(shape):
     return out
 
 
-def case(op, name, seed, symbols, shapes, order, attrs=None, ints=None, shifts=None, present=()):
+def case(op, name, seed, symbols, shapes, order, attrs=None, ints=None, shifts=None, present=(), floats=None):
     """`order` lists the operands in schema order, `shapes` the shapes of those that are read as floats."""
     made = {}
     for number, operand in enumerate(order):
@@ -81,21 +150,151 @@ def case(op, name, seed, symbols, shapes, order, attrs=None, ints=None, shifts=N
         "symbols": symbols,
         "attrs": attrs or {},
         "ints": ints or {},
+        "floats": floats or {},
         "shifts": shifts or {},
         "present": list(present),
     }
     return head, made
 
 
-def rms_norm(name, seed, t, d, eps, shifts=None):
+def rms_norm(name, seed, t, d, eps, shifts=None, offset=0):
     order = ["x", "weight", "out"]
     shapes = {"x": [t, d], "weight": [d]}
-    head, a = case("rms_norm.1", name, seed, {"T": t, "D": d}, shapes, order, {"eps": eps}, shifts=shifts)
+    attrs = {"eps": eps, "weight_offset": offset}
+    head, a = case("rms_norm.1", name, seed, {"T": t, "D": d}, shapes, order, attrs, shifts=shifts)
     out = []
     for i in range(t):
         mean = sum((a["x"][i, j] ** 2 for j in range(d)), Fraction(0)) / d
         root = (dec(mean) + Decimal(eps)).sqrt()
-        out += [dec(a["x"][i, j] * a["weight"][j,]) / root for j in range(d)]
+        out += [dec(a["x"][i, j] * (a["weight"][j,] + Fraction(offset))) / root for j in range(d)]
+    return {**head, "outputs": {"out": out}}
+
+
+def add_rms_norm(name, seed, t, d, eps, shifts=None, offset=0):
+    order = ["x", "residual", "weight", "out"]
+    shapes = {"x": [t, d], "residual": [t, d], "weight": [d]}
+    attrs = {"eps": eps, "weight_offset": offset}
+    head, a = case("add_rms_norm.1", name, seed, {"T": t, "D": d}, shapes, order, attrs, shifts=shifts)
+    sums = [x + y for x, y in zip(a["x"].values, a["residual"].values)]
+    # The residual is f32 here, so that what is normalised has 24 bits.
+    kept = Array([t, d], [rounded(x, 24) for x in sums])
+    out = []
+    for i in range(t):
+        mean = sum((kept[i, j] ** 2 for j in range(d)), Fraction(0)) / d
+        root = (dec(mean) + Decimal(eps)).sqrt()
+        out += [dec(kept[i, j] * (a["weight"][j,] + Fraction(offset))) / root for j in range(d)]
+    return {**head, "outputs": {"residual": [dec(x) for x in sums], "out": out}}
+
+
+def embedding(name, seed, v, d, ids, scale):
+    symbols = {"V": v, "D": d, "T": len(ids)}
+    order = ["table", "ids", "out"]
+    head, a = case("embedding.1", name, seed, symbols, {"table": [v, d]}, order, {"scale": scale}, {"ids": ids})
+    out = [dec(a["table"][i, j] * Fraction(scale)) for i in ids for j in range(d)]
+    return {**head, "outputs": {"out": out}}
+
+
+def rope(name, seed, positions, heads, d, pairs, interleaved, amplitude):
+    t = len(positions)
+    shapes = {"x": [t, heads, d], "inv_freq": [pairs]}
+    symbols = {"T": t, "H": heads, "D": d, "F": pairs}
+    attrs = {"interleaved": interleaved, "amplitude": amplitude}
+    order = ["x", "positions", "inv_freq", "out"]
+    head, a = case("rope.1", name, seed, symbols, shapes, order, attrs, {"positions": positions})
+    out = []
+    for i, position in enumerate(positions):
+        turns = [cos_sin(dec(position * a["inv_freq"][p,])) for p in range(pairs)]
+        for h in range(heads):
+            row = [dec(a["x"][i, h, j]) for j in range(d)]
+            turned = list(row)
+            for p, (cos, sin) in enumerate(turns):
+                first, second = (2 * p, 2 * p + 1) if interleaved else (p, pairs + p)
+                cos, sin = cos * Decimal(amplitude), sin * Decimal(amplitude)
+                turned[first] = row[first] * cos - row[second] * sin
+                turned[second] = row[second] * cos + row[first] * sin
+            out += turned
+    return {**head, "outputs": {"out": out}}
+
+
+def gelu_and_mul(name, seed, t, d, with_erf, shifts=None):
+    head, a = case(
+        "gelu_and_mul.1", name, seed, {"T": t, "D2": 2 * d}, {"x": [t, 2 * d]}, ["x", "out"], {"erf": with_erf}, shifts=shifts
+    )
+    out = []
+    for i in range(t):
+        for j in range(d):
+            gate, up = dec(a["x"][i, j]), dec(a["x"][i, d + j])
+            if with_erf:
+                share = (1 + erf(gate / Decimal(2).sqrt())) / 2
+            else:
+                share = (1 + tanh((2 / pi()).sqrt() * (gate + Decimal("0.044715") * gate**3))) / 2
+            out.append(gate * share * up)
+    return {**head, "outputs": {"out": out}}
+
+
+def swiglu_clamped(name, seed, t, d, limit, alpha, interleaved, shifts=None):
+    attrs = {"limit": limit, "alpha": alpha, "interleaved": interleaved}
+    head, a = case(
+        "swiglu_clamped.1", name, seed, {"T": t, "D2": 2 * d}, {"x": [t, 2 * d]}, ["x", "out"], attrs, shifts=shifts
+    )
+    out = []
+    for i in range(t):
+        for j in range(d):
+            where = (2 * j, 2 * j + 1) if interleaved else (j, d + j)
+            gate, up = (dec(a["x"][i, w]) for w in where)
+            gate = min(gate, Decimal(limit))
+            up = sorted([up, Decimal(limit), -Decimal(limit)])[1]
+            out.append((up + 1) * gate * sigmoid(Decimal(alpha) * gate))
+    return {**head, "outputs": {"out": out}}
+
+
+def softmax(name, seed, t, d, scale, shifts=None):
+    head, a = case(
+        "softmax.1", name, seed, {"T": t, "D": d}, {"x": [t, d]}, ["x", "out"], {"scale": scale}, shifts=shifts
+    )
+    out = []
+    for i in range(t):
+        # Without taking off the greatest: decimals do not overflow.
+        terms = [(dec(a["x"][i, j]) * Decimal(scale)).exp() for j in range(d)]
+        out += [e / sum(terms) for e in terms]
+    return {**head, "outputs": {"out": out}}
+
+
+def greedy_argmax(name, seed, t, v, shifts=None):
+    head, a = case("greedy_argmax.1", name, seed, {"T": t, "V": v}, {"logits": [t, v]}, ["logits", "out"], shifts=shifts)
+    rows = [[a["logits"][i, j] for j in range(v)] for i in range(t)]
+    return {**head, "outputs": {"out": [row.index(max(row)) for row in rows]}}
+
+
+def sample(name, seed, v, rows, shifts=None):
+    """`rows` holds temperature, top_k, top_p, min_p, seed and draw of each."""
+    t = len(rows)
+    floats = {n: [row[i] for row in rows] for n, i in [("temperature", 0), ("top_p", 2), ("min_p", 3)]}
+    ints = {n: [row[i] for row in rows] for n, i in [("top_k", 1), ("seed", 4), ("draw", 5)]}
+    order = ["logits", "temperature", "top_k", "top_p", "min_p", "seed", "draw", "out"]
+    head, a = case(
+        "sample.1", name, seed, {"T": t, "V": v}, {"logits": [t, v]}, order, ints=ints, shifts=shifts, floats=floats
+    )
+    out = []
+    for i, (temperature, top_k, top_p, min_p, key, draw) in enumerate(rows):
+        logits = [a["logits"][i, j] for j in range(v)]
+        if temperature == 0:
+            out.append(logits.index(max(logits)))
+            continue
+        # A token's rank is how many stand before it.
+        rank = [sum(1 for k in range(v) if (-logits[k], k) < (-logits[j], j)) for j in range(v)]
+        kept = {j for j in range(v) if top_k <= 0 or rank[j] < top_k}
+        terms = {j: dec(logits[j] / Fraction(temperature)).exp() for j in kept}
+        total = sum(terms.values())
+        if top_p < 1:
+            before = {j: sum((terms[k] for k in kept if rank[k] < rank[j]), Decimal(0)) for j in kept}
+            kept = {j for j in kept if rank[j] == 0 or before[j] < Decimal(top_p) * total}
+        greatest = max(terms.values())
+        kept = {j for j in kept if min_p <= 0 or terms[j] >= Decimal(min_p) * greatest}
+        low, high = draw % 2**32, draw // 2**32 % 2**32
+        word = philox4x32_10((low, high, 0, 0), (key % 2**32, key // 2**32 % 2**32))[0]
+        wanted = Decimal(word) / 2**32 * sum(terms[j] for j in kept)
+        out.append(next(j for j in range(v) if sum((terms[k] for k in kept if k <= j), Decimal(0)) > wanted))
     return {**head, "outputs": {"out": out}}
 
 
@@ -237,6 +436,33 @@ def cases():
     yield silu_and_mul("small", 5, 3, 5)
     yield silu_and_mul("far_gates", 6, 2, 9, {"x": 5})
     yield add("odd", 7, 3, 5)
+    yield rms_norm("offset", 40, 2, 9, 1e-5, offset=1.0)
+    yield add_rms_norm("plain", 41, 3, 7, 1e-6)
+    yield add_rms_norm("offset", 42, 2, 11, 0.25, {"x": -3}, offset=1.0)
+    yield add_rms_norm("far_apart", 43, 2, 6, 1e-5, {"x": -16})
+    yield embedding("plain", 44, 5, 4, [4, 0, 2, 2], 1.0)
+    yield embedding("scaled", 45, 3, 7, [2, 0], -0.75)
+    yield rope("neox", 46, [0, 1, 7], 2, 8, 4, False, 1.0)
+    yield rope("interleaved", 47, [3, 131071], 2, 6, 3, True, 1.0)
+    yield rope("partial", 48, [5, 1000003], 1, 9, 3, False, 1.25)
+    yield rope("partial_interleaved", 49, [536870911, 2], 3, 7, 2, True, 0.5)
+    yield gelu_and_mul("tanh", 50, 3, 5, False)
+    yield gelu_and_mul("erf", 51, 3, 5, True)
+    yield gelu_and_mul("tanh_far", 52, 2, 9, False, {"x": 2})
+    yield gelu_and_mul("erf_far", 53, 2, 9, True, {"x": 2})
+    yield swiglu_clamped("halves", 54, 3, 5, 7.0, 1.702, False, {"x": 3})
+    yield swiglu_clamped("interleaved", 55, 2, 9, 1.5, 1.0, True, {"x": 2})
+    yield softmax("plain", 56, 3, 5, 1.0)
+    yield softmax("scaled", 57, 2, 9, -0.5, {"x": 4})
+    yield greedy_argmax("plain", 58, 16, 9)
+    yield greedy_argmax("wide_spread", 59, 9, 33, {"logits": 5})
+    plain = (1.0, 0, 1.0, 0.0)
+    yield sample("plain", 60, 12, [(*plain, 7 + i, 3 * i) for i in range(12)])
+    yield sample("temperature", 61, 9, [(x, 0, 1.0, 0.0, -5, i) for i, x in enumerate([0.0, 0.5, 2.0, 0.25, 8.0] * 3)])
+    yield sample("top_k", 62, 11, [(1.5, k, 1.0, 0.0, 2**40 + 9, i) for i, k in enumerate([1, 2, 3, 5, 11, 40, 0, -4] * 2)])
+    yield sample("top_p", 63, 11, [(1.0, 0, p, 0.0, 11, 2**33 + i) for i, p in enumerate([0.0, 0.25, 0.5, 0.875, 1.0, 2.0] * 3)])
+    yield sample("min_p", 64, 11, [(1.0, 0, 1.0, p, -1, -1 - i) for i, p in enumerate([0.0, 0.125, 0.5, 1.0] * 4)])
+    yield sample("all_at_once", 65, 40, [(0.75, 12, 0.75, 0.0625, 1 << 62, i) for i in range(24)], {"logits": 1})
     yield matmul_bt("plain", 8, 3, 4, 7, False)
     yield matmul_bt("bias", 9, 2, 5, 9, True)
     yield matmul_bt("no_depth", 10, 2, 3, 0, True)

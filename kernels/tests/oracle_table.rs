@@ -68,6 +68,11 @@ fn call_of(case: &Value) -> HostCall {
                 let index = tensor.index_of(flat as u64).unwrap();
                 tensor.set_i64(&index, value.as_i64().unwrap()).unwrap();
             }
+        } else if let Some(values) = case["floats"].get(&operand.name) {
+            for (flat, value) in values.as_array().unwrap().iter().enumerate() {
+                let index = tensor.index_of(flat as u64).unwrap();
+                tensor.set_f64(&index, value.as_f64().unwrap()).unwrap();
+            }
         } else if schema.outputs().contains(&number) && number >= schema.input_count {
             // Outputs stay NaN.
         } else {
@@ -196,6 +201,40 @@ fn the_table_tells_wrong_attributes_from_right_ones() {
         if let Some(AttrValue::F64(eps)) = attr("eps") {
             differs("eps", &set("eps", AttrValue::F64(eps + 1e-3)));
         }
+        for (name, step) in [
+            ("weight_offset", 0.125),
+            ("amplitude", 0.125),
+            ("limit", 0.25),
+            ("alpha", 0.01),
+        ] {
+            if let Some(AttrValue::F64(value)) = attr(name) {
+                differs(name, &set(name, AttrValue::F64(value + step)));
+            }
+        }
+        for name in ["interleaved", "erf"] {
+            if let Some(AttrValue::Bool(value)) = attr(name) {
+                differs(name, &set(name, AttrValue::Bool(!value)));
+            }
+        }
+        // One value for all rows, which changes the token of some.
+        if case["op"] == "sample.1" {
+            for (name, value, of) in [
+                ("temperature", 3.0, "temperature"),
+                ("top_k", 1.0, "top_k"),
+                ("top_p", 0.0, "top_p"),
+                ("min_p", 1.0, "min_p"),
+                ("seed", 12_345.0, "plain"),
+                ("draw", 999.0, "plain"),
+            ] {
+                if case["name"] == of {
+                    let number = right.schema.operand(name).unwrap();
+                    differs(name, &|call: &mut HostCall| {
+                        let operand = call.operands[number].as_mut().unwrap();
+                        operand.fill_with(|| value).unwrap();
+                    });
+                }
+            }
+        }
         for name in ["sinks", "bias"] {
             if right.operand(name).is_some() {
                 let number = right.schema.operand(name).unwrap();
@@ -203,7 +242,7 @@ fn the_table_tells_wrong_attributes_from_right_ones() {
             }
         }
     }
-    assert_eq!(changed.len(), 9, "{changed:?}");
+    assert_eq!(changed.len(), 21, "{changed:?}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Root-mean-square normalisation of rows.
 //!
-//! `out[t,d] = x[t,d] · weight[d] / sqrt(mean over d of x[t,d]² + eps)`. The mean is over the D elements of a row. A row of
-//! zeros gives zeros when eps is above 0. `out` may be the memory of `x`.
+//! `out[t,d] = x[t,d] · (weight[d] + weight_offset) / sqrt(mean over d of x[t,d]² + eps)`. The mean is over the D elements of a
+//! row. A row of zeros gives zeros when eps is above 0. An offset of 1 is Gemma's form, whose weights are stored as differences
+//! from 1. `out` may be the memory of `x`.
 
 mod fill;
 mod geometries;
@@ -14,7 +15,7 @@ use crate::op::{Op, Rows, Tolerance};
 /// The schema.
 pub const SCHEMA: &str = "\
 rms_norm.1(x: float[T,D], weight: float[D]) -> out: like x[T,D] may_alias(x);
-  eps: f64";
+  eps: f64, weight_offset: f64 = 0";
 
 /// `rms_norm.1`.
 pub static OP: Op = Op {

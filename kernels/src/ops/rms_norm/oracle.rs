@@ -6,7 +6,7 @@ use crate::ops::support::{View, f64_attr};
 
 pub(super) fn oracle(call: &HostCall, _: usize, want: &Want) -> Vec<f64> {
     let (x, weight) = (View::of(call, "x"), View::of(call, "weight"));
-    let eps = f64_attr(call, "eps");
+    let (eps, offset) = (f64_attr(call, "eps"), f64_attr(call, "weight_offset"));
     let (rows, width) = (x.shape[0] as u64, x.shape[1] as u64);
     let mut row = vec![0.0; width as usize];
     let mut current = None;
@@ -20,7 +20,7 @@ pub(super) fn oracle(call: &HostCall, _: usize, want: &Want) -> Vec<f64> {
                 factor = (squares / width as f64 + eps).sqrt();
                 current = Some(t);
             }
-            row[d as usize] * weight.at(&[d as i64]) / factor
+            row[d as usize] * (weight.at(&[d as i64]) + offset) / factor
         })
         .collect()
 }
