@@ -1,11 +1,11 @@
-//! AVX-512: F, BW, VL and DQ, beside AVX2, FMA and F16C.
+//! AVX-512: F, BW, VL and DQ, beside AVX2, FMA and F16C; with VNNI or without.
 
 use super::lanes::{Simd, Task};
 use core::arch::x86_64::*;
 
-/// The token of AVX-512 F, BW, VL and DQ.
+/// The token of AVX-512 F, BW, VL and DQ, and of VNNI where the parameter says so.
 #[derive(Clone, Copy)]
-pub struct Avx512(());
+pub struct Avx512<const VNNI: bool = false>(());
 
 impl Avx512 {
     /// Makes the token.
@@ -17,8 +17,23 @@ impl Avx512 {
     }
 }
 
+impl Avx512<true> {
+    /// Makes the token.
+    ///
+    /// # Safety
+    /// As for the one without VNNI; and the CPU has AVX-512 VNNI.
+    pub unsafe fn assume_vnni() -> Self {
+        Avx512(())
+    }
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")]
-fn enabled<T: Task>(s: Avx512, task: T) -> T::Out {
+fn enabled<const VNNI: bool, T: Task>(s: Avx512<VNNI>, task: T) -> T::Out {
+    task.run(s)
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vnni,avx2,fma,f16c")]
+fn enabled_vnni<const VNNI: bool, T: Task>(s: Avx512<VNNI>, task: T) -> T::Out {
     task.run(s)
 }
 
@@ -34,7 +49,7 @@ macro_rules! by_intrinsic {
     )+};
 }
 
-impl Simd for Avx512 {
+impl<const VNNI: bool> Simd for Avx512<VNNI> {
     type V = __m512;
     type H = __m256i;
     type Head = __mmask16;
@@ -44,7 +59,13 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn run<T: Task>(self, task: T) -> T::Out {
         // SAFETY: a token exists only where the instructions are enabled.
-        unsafe { enabled(self, task) }
+        unsafe {
+            if VNNI {
+                enabled_vnni(self, task)
+            } else {
+                enabled(self, task)
+            }
+        }
     }
 
     by_intrinsic! {

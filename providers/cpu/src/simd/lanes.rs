@@ -1,5 +1,7 @@
 //! What an instruction set offers to the algorithms: vectors of f32 lanes, and 16-bit lanes on the way from and to memory.
 
+use super::quant::ints::Ints;
+
 /// A piece of work written over any instruction set.
 ///
 /// Implementations mark `run` with `#[inline(always)]`: [`Simd::run`] is the function that enables the instructions, and only
@@ -15,7 +17,7 @@ pub trait Task {
 /// operations without pointers are safe to call.
 ///
 /// Every method is to be inlined into a [`Task`]; elsewhere it works, slowly.
-pub trait Simd: Copy {
+pub trait Simd: Copy + Ints<F = <Self as Simd>::V> {
     /// Lanes of f32.
     type V: Copy;
     /// As many lanes of 16 bits, as memory holds them.

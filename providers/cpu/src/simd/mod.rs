@@ -26,6 +26,11 @@ mod elem;
 mod lanes;
 mod math;
 pub mod matmul;
+#[allow(
+    dead_code,
+    reason = "read by the quantised products and by caches, which are being added"
+)]
+pub mod quant;
 mod scratch;
 
 #[cfg(test)]
