@@ -174,14 +174,8 @@ fn starts(whole: &HostTensor, requests: &[&Request]) -> Result<HostTensor, HostE
 }
 
 /// Whether the rows of a part have the bits of the same rows of the whole. Both are given without gaps.
-pub(super) fn rows_equal(
-    whole: &HostTensor,
-    size: usize,
-    all: &[u8],
-    some: &[u8],
-    rows: &[i64],
-) -> bool {
-    let row = whole.shape[1..].iter().product::<i64>() as usize * size;
+pub(super) fn rows_equal(whole: &HostTensor, all: &[u8], some: &[u8], rows: &[i64]) -> bool {
+    let row = all.len() / whole.shape[0].max(1) as usize;
     some.len() == rows.len() * row
         && rows.iter().enumerate().all(|(to, from)| {
             let from = *from as usize * row;
@@ -220,10 +214,10 @@ mod tests {
         let all: Vec<u8> = (0..24).collect();
         let rows = [3, 1];
         let mut some = [&all[18..24], &all[6..12]].concat();
-        assert!(rows_equal(&whole, 2, &all, &some, &rows));
+        assert!(rows_equal(&whole, &all, &some, &rows));
         some[11] ^= 1;
-        assert!(!rows_equal(&whole, 2, &all, &some, &rows));
-        assert!(!rows_equal(&whole, 2, &all, &some[..6], &rows));
+        assert!(!rows_equal(&whole, &all, &some, &rows));
+        assert!(!rows_equal(&whole, &all, &some[..6], &rows));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Comparing what a run left in memory with what the oracle wants.
 
-use super::walk::for_each_offset;
+use super::walk::{for_each_offset, for_each_unit};
 use super::wanted::{Wanted, WantedOutput};
-use overt_kernels::host::{HostError, HostTensor};
+use overt_kernels::host::{HostError, HostTensor, Reader};
 use overt_kernels::op::{Tolerance, Want};
 use std::fmt;
 
@@ -141,21 +141,20 @@ pub(super) fn output(
     bytes: &[u8],
     wanted: &WantedOutput,
 ) -> Result<OutputCheck, HostError> {
-    let element = layout.element()?;
-    let size = element.bytes();
+    let reader = Reader::of(layout.dtype, bytes)?;
     let got: Vec<f64> = match &wanted.want {
         Want::All => {
             let mut got = Vec::with_capacity(layout.len() as usize);
             for_each_offset(&layout.shape, &layout.strides, |offset| {
-                got.push(element.read_f64(&bytes[offset * size..]));
+                got.push(reader.at(offset as i64));
             });
             got
         }
         Want::Elements(list) => list
             .iter()
             .map(|flat| {
-                let offset = layout.offset(&layout.index_of(*flat)?)? as usize;
-                Ok(element.read_f64(&bytes[offset * size..]))
+                let offset = layout.offset(&layout.index_of(*flat)?)?;
+                Ok(reader.at(offset))
             })
             .collect::<Result<_, HostError>>()?,
     };
@@ -210,21 +209,22 @@ pub(super) fn output(
 }
 
 /// The first byte that differs and belongs to no element.
-pub(super) fn gap_damage(layout: &HostTensor, before: &[u8], after: &[u8]) -> Option<u64> {
+pub(super) fn gap_damage(
+    layout: &HostTensor,
+    before: &[u8],
+    after: &[u8],
+) -> Result<Option<u64>, HostError> {
     if layout.is_contiguous() {
-        return None;
+        return Ok(None);
     }
-    let size = layout.element().map_or(1, |e| e.bytes());
     let mut in_element = vec![false; before.len()];
-    for_each_offset(&layout.shape, &layout.strides, |offset| {
-        in_element[offset * size..(offset + 1) * size].fill(true);
-    });
-    before
+    for_each_unit(layout, |unit| in_element[unit].fill(true))?;
+    let at = before
         .iter()
         .zip(after)
         .zip(&in_element)
-        .position(|((a, b), inside)| !inside && a != b)
-        .map(|byte| byte as u64)
+        .position(|((a, b), inside)| !inside && a != b);
+    Ok(at.map(|byte| byte as u64))
 }
 
 /// Whether a wanted answer belongs to this many outputs; kept here so that a caller cannot compare nothing by mistake.
@@ -235,7 +235,7 @@ pub(super) fn find(wanted: &Wanted, operand: usize) -> Option<&WantedOutput> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use overt_kernels::dtype::F32;
+    use overt_kernels::dtype::{F32, Q8_0};
 
     fn wanted(values: &[f64]) -> WantedOutput {
         WantedOutput {
@@ -282,8 +282,25 @@ mod tests {
         let tensor = HostTensor::padded(F32, &[2, 2], 1, 0).unwrap();
         let mut after = tensor.bytes.clone();
         after[0] = 1;
-        assert_eq!(gap_damage(&tensor, &tensor.bytes, &after), None);
+        assert_eq!(gap_damage(&tensor, &tensor.bytes, &after).unwrap(), None);
         after[9] = 1;
-        assert_eq!(gap_damage(&tensor, &tensor.bytes, &after), Some(9));
+        assert_eq!(gap_damage(&tensor, &tensor.bytes, &after).unwrap(), Some(9));
+    }
+
+    #[test]
+    fn outputs_of_blocks_are_decoded_and_a_byte_between_their_rows_is_a_gap() {
+        let mut tensor = HostTensor::padded(Q8_0, &[2, 64], 32, 0).unwrap();
+        tensor.fill_with(|| 1.0).unwrap();
+        let check = output("out", &tensor, &tensor.bytes, &wanted(&[1.0; 128])).unwrap();
+        assert_eq!((check.compared, check.wrong), (128, 0));
+        let mut after = tensor.bytes.clone();
+        // The second row's first block follows two blocks and one of padding.
+        after[3 * 34 + 2] = 0;
+        let check = output("out", &tensor, &after, &wanted(&[1.0; 128])).unwrap();
+        assert_eq!((check.wrong, check.worst.unwrap().index), (1, vec![1, 0]));
+        assert_eq!(gap_damage(&tensor, &tensor.bytes, &after).unwrap(), None);
+        after[3 * 34 - 1] ^= 1;
+        let gap = gap_damage(&tensor, &tensor.bytes, &after).unwrap();
+        assert_eq!(gap, Some(3 * 34 - 1));
     }
 }

@@ -8,7 +8,7 @@ use crate::registry::Op;
 use crate::value::{raw_bool, raw_f64, raw_i64, raw_str};
 use overt_abi::{OVERT_OK, OVERT_TENSOR_ABSENT, OvertCall, OvertDType, OvertTensor, OvertValue};
 use overt_kernels::dtype::{self, F64};
-use overt_kernels::host::{Element, HostCall, HostError, HostTensor};
+use overt_kernels::host::{HostCall, HostError, HostTensor};
 use overt_kernels::op::{Geometry, Tolerance, Want};
 use overt_kernels::schema::{AttrDefault, AttrType, AttrValue, Dtypes};
 
@@ -74,7 +74,7 @@ pub(super) fn fill(call: &mut HostCall, seed: u64) -> Result<(), HostError> {
         if number >= outputs {
             continue;
         }
-        let float = is_float(tensor.element()?);
+        let float = tensor.storage()?.is_float();
         tensor.fill_with(|| {
             if float {
                 (super::depth::next(&mut state) >> 11) as f64 / 2f64.powi(52) - 1.0
@@ -84,13 +84,6 @@ pub(super) fn fill(call: &mut HostCall, seed: u64) -> Result<(), HostError> {
         })?;
     }
     Ok(())
-}
-
-fn is_float(element: Element) -> bool {
-    matches!(
-        element,
-        Element::F64 | Element::F32 | Element::F16 | Element::Bf16
-    )
 }
 
 /// An op of a provider's own states no tolerance.
@@ -124,12 +117,11 @@ struct Flat {
 
 impl Flat {
     fn of(tensor: &HostTensor) -> Result<Flat, HostError> {
-        let element = tensor.element()?;
-        let (dtype, bytes) = if is_float(element) {
+        let (dtype, bytes) = if tensor.storage()?.is_float() {
             let values = tensor.to_f64()?;
             (F64, values.iter().map(|v| v.to_bits()).collect())
         } else {
-            let mut raw = gathered(tensor, &tensor.bytes, element.bytes());
+            let mut raw = gathered(tensor, &tensor.bytes)?;
             raw.resize(raw.len().next_multiple_of(8), 0);
             let words = raw
                 .chunks_exact(8)

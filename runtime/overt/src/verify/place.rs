@@ -149,7 +149,7 @@ impl Placed {
                 }
             } else {
                 let bytes = stream.read_vec(&operand.tensor)?;
-                if let Some(byte) = check::gap_damage(host, &host.bytes, &bytes) {
+                if let Some(byte) = check::gap_damage(host, &host.bytes, &bytes)? {
                     check.damage.push(Damage::Gap {
                         operand: name.clone(),
                         byte,

@@ -311,10 +311,9 @@ impl Subject {
                 else {
                     continue;
                 };
-                let size = layout.element()?.bytes();
-                let all = gathered(layout, whole_bytes, size);
-                let some = gathered(part_layout, &part_bytes, size);
-                same &= batch::rows_equal(layout, size, &all, &some, &part.rows);
+                let all = gathered(layout, whole_bytes)?;
+                let some = gathered(part_layout, &part_bytes)?;
+                same &= batch::rows_equal(layout, &all, &some, &part.rows);
             }
             tally(&mut self.report.batch_invariant, same);
             if !same {

@@ -1,6 +1,7 @@
 //! Elements of a strided tensor in row-major order.
 
-use overt_kernels::host::HostTensor;
+use overt_kernels::host::{HostError, HostTensor};
+use std::ops::Range;
 
 /// Calls `each` with the element offset of every element, in row-major order of the logical shape.
 pub(super) fn for_each_offset(shape: &[i64], strides: &[i64], mut each: impl FnMut(usize)) {
@@ -29,33 +30,52 @@ pub(super) fn for_each_offset(shape: &[i64], strides: &[i64], mut each: impl FnM
     }
 }
 
-/// The bytes of all elements in row-major order, gaps left out. `size`: bytes of one element.
-pub(super) fn gathered(layout: &HostTensor, bytes: &[u8], size: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(layout.len() as usize * size);
-    for_each_offset(&layout.shape, &layout.strides, |offset| {
-        out.extend_from_slice(&bytes[offset * size..(offset + 1) * size]);
+/// Calls `each` with the bytes of every element, or of every block where elements share one, in row-major order.
+pub(super) fn for_each_unit(
+    layout: &HostTensor,
+    mut each: impl FnMut(Range<usize>),
+) -> Result<(), HostError> {
+    let (elements, size) = layout.storage()?.unit();
+    let (mut shape, mut strides) = (layout.shape.clone(), layout.strides.clone());
+    if elements > 1
+        && let (Some(width), Some(stride)) = (shape.last_mut(), strides.last_mut())
+    {
+        // Rows are whole blocks side by side, and the other strides step over whole blocks.
+        *width /= elements as i64;
+        *stride = elements as i64;
+    }
+    for_each_offset(&shape, &strides, |offset| {
+        let start = offset / elements * size;
+        each(start..start + size);
     });
-    out
+    Ok(())
+}
+
+/// The bytes of all elements in row-major order, gaps left out.
+pub(super) fn gathered(layout: &HostTensor, bytes: &[u8]) -> Result<Vec<u8>, HostError> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for_each_unit(layout, |unit| out.extend_from_slice(&bytes[unit]))?;
+    Ok(out)
 }
 
 /// A tensor made of some rows (indices of dimension 0) of another, with the same strides.
-pub(super) fn rows_of(
-    tensor: &HostTensor,
-    rows: &[i64],
-) -> Result<HostTensor, overt_kernels::host::HostError> {
-    let mut shape = tensor.shape.clone();
-    shape[0] = rows.len() as i64;
-    let mut out = HostTensor::with_strides(tensor.dtype, &shape, &tensor.strides)?;
-    let size = tensor.element()?.bytes();
-    let stride = tensor.strides[0] as usize;
+pub(super) fn rows_of(tensor: &HostTensor, rows: &[i64]) -> Result<HostTensor, HostError> {
+    let of_rows = |rows: usize| {
+        let mut shape = tensor.shape.clone();
+        shape[0] = rows as i64;
+        HostTensor::with_strides(tensor.dtype, &shape, &tensor.strides)
+    };
+    let mut out = of_rows(rows.len())?;
+    let one = of_rows(1)?;
+    let (elements, size) = tensor.storage()?.unit();
+    // In bytes: the first stride steps over whole blocks.
+    let stride = tensor.strides[0] as usize / elements * size;
     for (to, from) in rows.iter().enumerate() {
-        for_each_offset(&tensor.shape[1..], &tensor.strides[1..], |inner| {
-            let (to, from) = (
-                (to * stride + inner) * size,
-                (*from as usize * stride + inner) * size,
-            );
-            out.bytes[to..to + size].copy_from_slice(&tensor.bytes[from..from + size]);
-        });
+        let (to, from) = (to * stride, *from as usize * stride);
+        for_each_unit(&one, |unit| {
+            let source = &tensor.bytes[from + unit.start..from + unit.end];
+            out.bytes[to + unit.start..to + unit.end].copy_from_slice(source);
+        })?;
     }
     Ok(out)
 }
