@@ -7,9 +7,11 @@
 //! Each kernel is a file in its op's folder and registers itself there.
 
 mod add;
+mod arithmetic_probe;
 mod device;
 mod images;
 mod matmul_bt;
+mod memory_probe;
 mod paged_attention;
 mod pool;
 mod provider;

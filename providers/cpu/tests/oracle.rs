@@ -76,6 +76,16 @@ fn reshape_and_cache_reference() {
 }
 
 #[test]
+fn memory_probe_reference() {
+    reference(&overt_kernels::ops::memory_probe::OP);
+}
+
+#[test]
+fn arithmetic_probe_reference() {
+    reference(&overt_kernels::ops::arithmetic_probe::OP);
+}
+
+#[test]
 fn matmul_bt_reference() {
     reference(&overt_kernels::ops::matmul_bt::OP);
 }

@@ -5,13 +5,15 @@
 //! bf16 pairs, dot products of four bytes), on operands that stay in registers. Whoever asks for the peak times it and divides. The
 //! eight groups of four fill the vectors of every instruction set in use, and repeat in wider ones.
 //!
+//! Contents: `steps` is not negative, and bytes lie within -64 and 64, so that no instruction's 16-bit sum of two products overflows.
+//!
 //! Being an op, the probe is chosen, counted and verified like any other: a peak comes with the kernel that gave it.
 
 mod fill;
 mod geometries;
 mod oracle;
 
-use super::support::{i64_attr, operand_bytes, symbol};
+use super::support::{View, i64_attr, operand_bytes, output_dtype, symbol};
 use crate::host::HostCall;
 use crate::op::{ContentError, Op, Rows, Tolerance, Work};
 
@@ -51,15 +53,32 @@ fn tolerance(_: &HostCall, _: usize) -> Tolerance {
     }
 }
 
+/// Bytes beyond this could overflow the 16-bit sums of two products that some instructions make on their way.
+const MOST_BYTE: i64 = 64;
+
 fn check_contents(call: &HostCall) -> Result<(), ContentError> {
     let steps = i64_attr(call, "steps");
-    if steps >= 0 {
-        return Ok(());
+    if steps < 0 {
+        return Err(ContentError {
+            operand: "steps".to_owned(),
+            index: Vec::new(),
+            what: steps.to_string(),
+            wanted: "a number of passes from 0 up".to_owned(),
+        });
     }
-    Err(ContentError {
-        operand: "steps".to_owned(),
-        index: Vec::new(),
-        what: steps.to_string(),
-        wanted: "a number of passes from 0 up".to_owned(),
-    })
+    for name in ["a", "b"] {
+        let factors = View::of(call, name);
+        for i in (0..32).filter(|_| output_dtype(call, 0) == crate::dtype::I8) {
+            let value = factors.integer(&[i]);
+            if value.abs() > MOST_BYTE {
+                return Err(ContentError {
+                    operand: name.to_owned(),
+                    index: vec![i],
+                    what: value.to_string(),
+                    wanted: format!("-{MOST_BYTE} to {MOST_BYTE}"),
+                });
+            }
+        }
+    }
+    Ok(())
 }

@@ -26,6 +26,7 @@ mod elem;
 mod lanes;
 mod math;
 pub mod matmul;
+pub mod probe;
 #[allow(
     dead_code,
     reason = "read by the quantised products and by caches, which are being added"

@@ -2,7 +2,7 @@
 
 use super::formats::{Blocks, Fp8, MOST_BYTES, MOST_ELEMENTS};
 use crate::call::TensorView;
-use crate::dtypes::{self, BF16, F16, F32, F64, I32, I64};
+use crate::dtypes::{self, BF16, F16, F32, F64, I8, I32, I64};
 use crate::{Error, Result};
 use half::{bf16, f16};
 use overt_abi::OvertDType;
@@ -18,6 +18,7 @@ enum Kind {
     Bf16,
     I32,
     I64,
+    I8,
     Fp8(Fp8),
     Blocks(Blocks),
 }
@@ -158,7 +159,7 @@ impl<'a> HostView<'a> {
             Kind::Bf16 => bf16::from_bits(self.u16(offset).load(Ordering::Relaxed)).to_f64(),
             Kind::F16 => f16::from_bits(self.u16(offset).load(Ordering::Relaxed)).to_f64(),
             Kind::F64 => f64::from_bits(self.u64(offset).load(Ordering::Relaxed)),
-            Kind::I32 | Kind::I64 => self.load_int(offset) as f64,
+            Kind::I32 | Kind::I64 | Kind::I8 => self.load_int(offset) as f64,
             Kind::Fp8(format) => format.decode(self.u8(offset).load(Ordering::Relaxed)),
             Kind::Blocks(format) => {
                 let mut block = [0.0; MOST_ELEMENTS];
@@ -177,6 +178,7 @@ impl<'a> HostView<'a> {
         match self.kind {
             Kind::I32 => i64::from(self.u32(offset).load(Ordering::Relaxed) as i32),
             Kind::I64 => self.u64(offset).load(Ordering::Relaxed) as i64,
+            Kind::I8 => i64::from(self.u8(offset).load(Ordering::Relaxed) as i8),
             _ => panic!("an integer was read from an operand of floats"),
         }
     }
@@ -205,6 +207,7 @@ impl<'a> HostView<'a> {
             Kind::I64 => self
                 .u64(offset)
                 .store(value as i64 as u64, Ordering::Relaxed),
+            Kind::I8 => self.u8(offset).store(value as i8 as u8, Ordering::Relaxed),
             Kind::Fp8(format) => self
                 .u8(offset)
                 .store(format.encode(value), Ordering::Relaxed),
@@ -270,7 +273,7 @@ impl<'a> HostView<'a> {
                 let bits = self.u64(from).load(Ordering::Relaxed);
                 target.u64(to).store(bits, Ordering::Relaxed);
             }
-            Kind::Fp8(_) => {
+            Kind::Fp8(_) | Kind::I8 => {
                 let bits = self.u8(from).load(Ordering::Relaxed);
                 target.u8(to).store(bits, Ordering::Relaxed);
             }
@@ -322,6 +325,7 @@ fn kind(dtype: OvertDType) -> Result<Kind> {
         (BF16, Kind::Bf16),
         (I32, Kind::I32),
         (I64, Kind::I64),
+        (I8, Kind::I8),
     ];
     kinds
         .iter()

@@ -1,0 +1,6 @@
+//! Kernels of `arithmetic_probe`.
+
+mod avx2;
+mod avx512;
+mod reference;
+mod tuned;
