@@ -7,8 +7,12 @@
 //! Each kernel is a file in its op's folder and registers itself there.
 
 mod add;
+mod add_rms_norm;
 mod arithmetic_probe;
 mod device;
+mod embedding;
+mod gelu_and_mul;
+mod greedy_argmax;
 mod images;
 mod matmul_bt;
 mod memory_probe;
@@ -17,9 +21,13 @@ mod pool;
 mod provider;
 mod reshape_and_cache;
 mod rms_norm;
+mod rope;
+mod sample;
 mod silu_and_mul;
 #[cfg(target_arch = "x86_64")]
 mod simd;
+mod softmax;
+mod swiglu_clamped;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 

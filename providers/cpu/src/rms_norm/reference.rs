@@ -11,6 +11,7 @@ overt_sdk::kernel! {
     op: &OP,
     tier: Reference,
     doc: "row by row in f64, any strides and types",
+    handles: ["weight_offset"],
     images: [PORTABLE.id],
     entries: [BODY.symbol],
     numeric_class: "cpu.rms_norm.reference",
@@ -31,7 +32,7 @@ fn launch(launch: &mut Launch<'_>) -> Result<()> {
 
 fn run(job: &Job<'_>) -> Result<()> {
     let (x, weight, out) = (job.view(0)?, job.view(1)?, job.view(2)?);
-    let eps = job.call().attr_f64(0)?;
+    let (eps, offset) = (job.call().attr_f64(0)?, job.call().attr_f64(1)?);
     let (rows, width) = (x.shape()[0], x.shape()[1]);
     let pool = job.context::<Pool>()?;
     pool.ranges(rows as usize, 4 * width as u64, |rows| {
@@ -43,7 +44,10 @@ fn run(job: &Job<'_>) -> Result<()> {
             let root = (squares / width as f64 + eps).sqrt();
             for (d, value) in (0..).zip(&row) {
                 // The quotient alone would be 0/0 for a row of zeros with an eps of 0, which is what the op says.
-                out.store(out.at([t, d]), value * weight.load(weight.at([d])) / root);
+                out.store(
+                    out.at([t, d]),
+                    value * (weight.load(weight.at([d])) + offset) / root,
+                );
             }
         }
     });

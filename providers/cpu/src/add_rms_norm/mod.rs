@@ -1,0 +1,3 @@
+//! Kernels of `add_rms_norm`.
+
+mod reference;

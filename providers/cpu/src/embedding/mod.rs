@@ -1,0 +1,3 @@
+//! Kernels of `embedding`.
+
+mod reference;

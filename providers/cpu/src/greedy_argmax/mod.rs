@@ -1,0 +1,3 @@
+//! Kernels of `greedy_argmax`.
+
+mod reference;

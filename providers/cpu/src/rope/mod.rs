@@ -1,0 +1,3 @@
+//! Kernels of `rope`.
+
+mod reference;

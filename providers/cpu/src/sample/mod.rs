@@ -1,0 +1,4 @@
+//! Kernels of `sample`.
+
+mod philox;
+mod reference;

@@ -1,0 +1,3 @@
+//! Kernels of `softmax`.
+
+mod reference;

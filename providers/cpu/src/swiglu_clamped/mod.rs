@@ -1,0 +1,3 @@
+//! Kernels of `swiglu_clamped`.
+
+mod reference;
