@@ -206,16 +206,16 @@ fn a_row_alone_is_bit_equal_to_the_row_in_a_batch_and_threads_change_nothing() {
             let stream = s.stream();
             let batch = case(&s, &ops::matmul_bt::OP, &geometry(37), 5);
             batch.run(&s, stream, &kernel).unwrap();
-            let out = batch.download(&s, stream, 3);
+            let out = batch.download(&s, stream, 4);
             for row in [0, 11, 36] {
                 let mut host = HostCall::from_geometry(&batch.host.schema, &geometry(1)).unwrap();
-                host.operands[1..3].clone_from_slice(&batch.host.operands[1..3]);
+                host.operands[1..4].clone_from_slice(&batch.host.operands[1..4]);
                 let a = &batch.host.operands[0].as_ref().unwrap().bytes;
                 host.operands[0].as_mut().unwrap().bytes =
                     a[row * 517 * 4..(row + 1) * 517 * 4].to_vec();
                 let alone = Case::new(&s, host);
                 alone.run(&s, stream, &kernel).unwrap();
-                let got = alone.download(&s, stream, 3);
+                let got = alone.download(&s, stream, 4);
                 assert_eq!(
                     got,
                     out[row * 333 * 4..(row + 1) * 333 * 4],

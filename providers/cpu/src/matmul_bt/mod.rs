@@ -2,5 +2,6 @@
 
 mod avx2;
 mod avx512;
+mod operands;
 mod reference;
 mod tuned;

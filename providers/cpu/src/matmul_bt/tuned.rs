@@ -35,6 +35,7 @@ pub use x86::run;
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
+    use super::super::operands::{A, B, BIAS, OUT};
     use crate::pool::Pool;
     use crate::simd::matmul::{MatmulArgs, grain, rows, scratch_len};
     use crate::simd::{ElemType, Isa};
@@ -46,12 +47,12 @@ mod x86 {
     pub fn run(job: &Job<'_>, isa: Isa) -> Result<()> {
         available(isa)?;
         let call = job.call();
-        let (a, b, out) = (call.operand(0)?, call.operand(1)?, call.operand(3)?);
-        let bias = call.optional(2)?;
-        let ((a_at, a_type), (b_at, b_type)) = (elements(&a, 0)?, elements(&b, 1)?);
-        let (out_at, out_type) = elements_mut(&out, 3)?;
+        let (a, b, out) = (call.operand(A)?, call.operand(B)?, call.operand(OUT)?);
+        let bias = call.optional(BIAS)?;
+        let ((a_at, a_type), (b_at, b_type)) = (elements(&a, A)?, elements(&b, B)?);
+        let (out_at, out_type) = elements_mut(&out, OUT)?;
         let (bias_at, bias_type) = match &bias {
-            Some(bias) => elements(bias, 2)?,
+            Some(bias) => elements(bias, BIAS)?,
             None => (std::ptr::null(), ElemType::F32),
         };
         let args = MatmulArgs {

@@ -7,6 +7,7 @@ use overt_kernels::host::HostCall;
 use overt_kernels::op::{Op, Want};
 use overt_kernels::schema::AttrValue;
 use overt_sdk::abi::*;
+use overt_sdk::dtypes::{BF16, F16, F32, F64, I32, I64};
 use std::ptr::{null, null_mut};
 
 /// One geometry of an op, its operands on the device.
@@ -159,6 +160,22 @@ impl Case {
             let t = self.host.operands[*i].as_ref().unwrap();
             t.shape.last().is_none_or(|d| *d <= 1) || t.strides.last() == Some(&1)
         })
+    }
+
+    /// Whether all floats are of 16 bits or more and nothing is scaled or rounded: what the kernels for dense operands take.
+    pub fn plain(&self, op: &Op) -> bool {
+        let wide = |dtype| matches!(dtype, F64 | F32 | F16 | BF16 | I32 | I64);
+        let scaled = ["b_scale"].map(|name| self.host.operand(name).is_some());
+        let given = ["k_scale", "v_scale", "int8_activations"].map(|name| {
+            !matches!(
+                self.host.attr(name),
+                None | Some(AttrValue::Bool(false) | AttrValue::F64(1.0))
+            )
+        });
+        assert_eq!(self.host.schema.name, op.name);
+        self.host.operands.iter().flatten().all(|t| wide(t.dtype))
+            && !scaled.contains(&true)
+            && !given.contains(&true)
     }
 
     /// The bytes of an operand on the device.
