@@ -32,6 +32,15 @@ fn enabled<T: Task>(s: Avx2, task: T) -> T::Out {
     task.run(s)
 }
 
+/// A shuffle takes two lanes of each operand in every half: puts the pairs of the first operand in front.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn in_order(shuffled: __m256) -> __m256 {
+    _mm256_castpd_ps(_mm256_permute4x64_pd::<0b11_01_10_00>(_mm256_castps_pd(
+        shuffled,
+    )))
+}
+
 macro_rules! by_intrinsic {
     ($($method:ident($($arg:ident),+) = $intrinsic:expr;)+) => {$(
         #[inline(always)]
@@ -105,6 +114,24 @@ impl Simd for Avx2 {
     fn pick_less(self, a: __m256, b: __m256, yes: __m256, no: __m256) -> __m256 {
         // SAFETY: a token exists only where the instructions are enabled.
         unsafe { _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_LT_OQ>(a, b)) }
+    }
+
+    #[inline(always)]
+    fn swap_pairs(self, v: __m256) -> __m256 {
+        // SAFETY: a token exists only where the instructions are enabled.
+        unsafe { _mm256_permute_ps::<0b10_11_00_01>(v) }
+    }
+
+    #[inline(always)]
+    fn evens(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: a token exists only where the instructions are enabled.
+        unsafe { in_order(_mm256_shuffle_ps::<0b10_00_10_00>(a, b)) }
+    }
+
+    #[inline(always)]
+    fn odds(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: a token exists only where the instructions are enabled.
+        unsafe { in_order(_mm256_shuffle_ps::<0b11_01_11_01>(a, b)) }
     }
 
     #[inline(always)]

@@ -100,6 +100,30 @@ impl<const VNNI: bool> Simd for Avx512<VNNI> {
     }
 
     #[inline(always)]
+    fn swap_pairs(self, v: __m512) -> __m512 {
+        // SAFETY: a token exists only where the instructions are enabled.
+        unsafe { _mm512_permute_ps::<0b10_11_00_01>(v) }
+    }
+
+    #[inline(always)]
+    fn evens(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: a token exists only where the instructions are enabled. Lanes from 16 on are those of `b`.
+        unsafe {
+            let from = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+            _mm512_permutex2var_ps(a, from, b)
+        }
+    }
+
+    #[inline(always)]
+    fn odds(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: as for `evens`.
+        unsafe {
+            let from = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+            _mm512_permutex2var_ps(a, from, b)
+        }
+    }
+
+    #[inline(always)]
     fn sum4(self, v: [__m512; 4]) -> [f32; 4] {
         let mut out = [0.0; 4];
         // SAFETY: a token exists only where the instructions are enabled; `out` has four floats.

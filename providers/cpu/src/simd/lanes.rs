@@ -58,6 +58,12 @@ pub trait Simd: Copy + Ints<F = <Self as Simd>::V> {
     fn with_sign(self, a: Self::V, sign: Self::V) -> Self::V;
     /// `yes` where a < b, otherwise (NaN included) `no`.
     fn pick_less(self, a: Self::V, b: Self::V, yes: Self::V, no: Self::V) -> Self::V;
+    /// Every two neighbouring lanes exchanged.
+    fn swap_pairs(self, v: Self::V) -> Self::V;
+    /// The lanes of even number of `a`, then those of `b`.
+    fn evens(self, a: Self::V, b: Self::V) -> Self::V;
+    /// The lanes of odd number of `a`, then those of `b`.
+    fn odds(self, a: Self::V, b: Self::V) -> Self::V;
     /// The sums over the lanes of four vectors, all by one tree: halves are added until eight lanes are left, then
     /// ((0+1)+(2+3)) + ((4+5)+(6+7)).
     fn sum4(self, v: [Self::V; 4]) -> [f32; 4];

@@ -307,3 +307,40 @@ impl ForEach for Sums {
 fn lanes_are_added_by_the_stated_tree() {
     for_each(&mut Sums);
 }
+
+struct Moves;
+
+impl ForEach for Moves {
+    fn check<S: Simd>(&mut self, s: S, name: &str) {
+        struct Move([f32; 32]);
+        impl Task for Move {
+            type Out = [[f32; 16]; 3];
+            #[inline(always)]
+            fn run<S: Simd>(self, s: S) -> Self::Out {
+                let mut out = [[0.0; 16]; 3];
+                // SAFETY: both halves, of at most sixteen lanes, lie in the array, and a vector in each output.
+                unsafe {
+                    let (a, b) = (
+                        s.load(self.0.as_ptr()),
+                        s.load(self.0.as_ptr().add(S::LANES)),
+                    );
+                    s.store(out[0].as_mut_ptr(), s.swap_pairs(a));
+                    s.store(out[1].as_mut_ptr(), s.evens(a, b));
+                    s.store(out[2].as_mut_ptr(), s.odds(a, b));
+                }
+                out
+            }
+        }
+        let [swapped, evens, odds] = s.run(Move(core::array::from_fn(|i| i as f32)));
+        for i in 0..S::LANES {
+            assert_eq!(swapped[i], (i ^ 1) as f32, "{name}");
+            assert_eq!(evens[i], (2 * i) as f32, "{name}");
+            assert_eq!(odds[i], (2 * i + 1) as f32, "{name}");
+        }
+    }
+}
+
+#[test]
+fn lanes_are_exchanged_and_told_apart_by_number() {
+    for_each(&mut Moves);
+}

@@ -62,6 +62,15 @@ impl Simd for Wide {
     fn pick_less(self, a: V, b: V, yes: V, no: V) -> V {
         core::array::from_fn(|i| if a[i] < b[i] { yes[i] } else { no[i] })
     }
+    fn swap_pairs(self, v: V) -> V {
+        core::array::from_fn(|i| v[i ^ 1])
+    }
+    fn evens(self, a: V, b: V) -> V {
+        core::array::from_fn(|i| if i < 8 { a[2 * i] } else { b[2 * i - 16] })
+    }
+    fn odds(self, a: V, b: V) -> V {
+        core::array::from_fn(|i| if i < 8 { a[2 * i + 1] } else { b[2 * i - 15] })
+    }
     fn sum4(self, v: [V; 4]) -> [f32; 4] {
         v.map(|v| {
             let e: [f32; 8] = core::array::from_fn(|i| v[i] + v[i + 8]);
