@@ -146,7 +146,7 @@ fn attention_geometries_cover_what_models_use() {
             .iter()
             .any(|g| g.symbols.contains(&(symbol.to_owned(), value)))
     };
-    for d in [64, 80, 96, 100, 112, 128, 192, 256, 576] {
+    for d in [64, 80, 88, 96, 100, 112, 128, 192, 256, 512, 576] {
         assert!(has("D", d), "head {d}");
     }
     assert!(has("Dv", 512) && has("T", 0) && has("R", 0));
@@ -160,7 +160,9 @@ fn attention_geometries_cover_what_models_use() {
         });
         assert!(found, "ratio {ratio}");
     }
-    for len in [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257] {
+    for len in [
+        1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025,
+    ] {
         let found = geometries.iter().any(|g| {
             g.lengths
                 .iter()
@@ -168,16 +170,21 @@ fn attention_geometries_cover_what_models_use() {
         });
         assert!(found, "sequence of {len}");
     }
-    for (operand, dtypes) in [
-        ("query", [dtype::F32, dtype::F16, dtype::BF16]),
-        ("k_cache", [dtype::F32, dtype::F16, dtype::BF16]),
-        ("v_cache", [dtype::F32, dtype::F16, dtype::BF16]),
-    ] {
-        for wanted in dtypes {
+    let class = |name| overt_kernels::schema::classes::class(name).unwrap().dtypes;
+    let of = |g: &overt_kernels::op::Geometry, operand: &str| {
+        let found = g.dtypes.iter().find(|(n, _)| n == operand);
+        found.map(|(_, d)| *d)
+    };
+    for wanted in class("float") {
+        let found = geometries.iter().any(|g| of(g, "query") == Some(*wanted));
+        assert!(found, "query {}", dtype::Shown(*wanted));
+    }
+    for k in class("kv") {
+        for v in class("kv") {
             let found = geometries
                 .iter()
-                .any(|g| g.dtypes.contains(&(operand.to_owned(), wanted)));
-            assert!(found, "{operand} {}", dtype::Shown(wanted));
+                .any(|g| (of(g, "k_cache"), of(g, "v_cache")) == (Some(*k), Some(*v)));
+            assert!(found, "k {} v {}", dtype::Shown(*k), dtype::Shown(*v));
         }
     }
 }

@@ -40,14 +40,16 @@ fn attrs(call: &HostCall) -> Result<(), ContentError> {
             "0 for none, or more".to_owned(),
         );
     }
-    let scale = f64_attr(call, "scale");
-    if !scale.is_finite() {
-        return fault(
-            "scale",
-            &[],
-            format!("the attribute is {scale}"),
-            "a finite number".to_owned(),
-        );
+    for name in ["scale", "k_scale", "v_scale"] {
+        let scale = f64_attr(call, name);
+        if !scale.is_finite() {
+            return fault(
+                name,
+                &[],
+                format!("the attribute is {scale}"),
+                "a finite number".to_owned(),
+            );
+        }
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Seeded contents.
 
-use crate::dtype;
-use crate::host::{Element, HostCall};
+use crate::host::HostCall;
 use crate::ops::support::{Random, Walk, f64_attr, fill_uniform, symbol};
 use crate::schema::{AttrDefault, AttrValue};
 
@@ -150,30 +149,26 @@ fn cache(call: &mut HostCall, name: &str, used: &[Used], seed: u64) {
         return;
     };
     tensor.bytes.fill(0xff);
-    let element = Element::of(tensor.dtype)
-        .unwrap_or_else(|| panic!("operand `{name}`: {}", dtype::Shown(tensor.dtype)));
-    let n = element.bytes();
     let (heads, width) = (tensor.shape[2], tensor.shape[3]);
+    let mut row = vec![0.0; width as usize];
     for Used { page, positions } in used {
         for position in 0..*positions {
             for head in 0..heads {
-                let row = page * tensor.strides[0]
-                    + position * tensor.strides[1]
-                    + head * tensor.strides[2];
-                for d in 0..width {
-                    let at = (row + d * tensor.strides[3]) as usize * n;
-                    element.write_f64(&mut tensor.bytes[at..], random.signed());
-                }
+                row.fill_with(|| random.signed());
+                tensor
+                    .set_row(&[*page, position, head], &row)
+                    .unwrap_or_else(|e| panic!("operand `{name}`: {e}"));
             }
         }
     }
 }
 
 /// Queries of such a size that logits spread enough for a wrong scale, mask or softcap to show. Keys are uniform in [-1, 1), so
-/// a logit has the standard deviation `scale · amplitude · sqrt(D) / 3`.
+/// a logit has the standard deviation `scale · k_scale · amplitude · sqrt(D) / 3`.
 fn queries(call: &mut HostCall, seed: u64) {
     let (scale, softcap) = (f64_attr(call, "scale"), f64_attr(call, "softcap"));
     let wanted = LOGIT_SPREAD.max(softcap / 2.0);
+    let scale = scale * f64_attr(call, "k_scale");
     let per_unit = scale.abs() * (symbol(call, "D").max(1) as f64).sqrt() / 3.0;
     let amplitude = (wanted / per_unit).clamp(2f64.powi(-10), 2f64.powi(10));
     fill_uniform(call, "query", seed, 0.0, amplitude);

@@ -1,24 +1,38 @@
 //! Where kernels are verified: every pair of conditions together, and some problems that stand for themselves.
 
-use crate::dtype::{BF16, F16, F32, Shown};
+use crate::dtype::{BF16, F16, F32, FP8_E4M3FN, FP8_E5M2, Q4_0, Q5_0, Q5_1, Q8_0, Shown};
 use crate::op::Geometry;
 use crate::ops::pairwise::pairwise;
 use crate::schema::AttrValue;
 use overt_abi::OvertDType;
 
 /// Widths of keys and of values.
-const WIDTHS: [(i64, i64); 11] = [
+const WIDTHS: [(i64, i64); 13] = [
     (64, 64),
     (80, 80),
+    (88, 88),
     (96, 96),
     (100, 100),
     (112, 112),
     (128, 128),
     (192, 192),
     (256, 256),
+    (512, 512),
     (576, 512),
     (192, 128),
     (7, 5),
+];
+/// Widths of whole blocks.
+const BLOCK_WIDTHS: [(i64, i64); 9] = [
+    (64, 64),
+    (32, 96),
+    (96, 96),
+    (128, 128),
+    (192, 192),
+    (256, 256),
+    (512, 512),
+    (576, 512),
+    (192, 128),
 ];
 const RATIOS: [i64; 7] = [1, 3, 4, 5, 7, 8, 16];
 const PAGES: [i64; 6] = [16, 1, 64, 480, 544, 3];
@@ -42,13 +56,20 @@ const FLOATS: [(OvertDType, OvertDType); 5] = [
     (F32, BF16),
 ];
 /// (key cache, value cache)
-const CACHES: [(OvertDType, OvertDType); 5] = [
+const CACHES: [(OvertDType, OvertDType); 8] = [
     (F32, F32),
     (BF16, BF16),
+    (FP8_E4M3FN, FP8_E4M3FN),
     (F16, F16),
     (F16, BF16),
+    (FP8_E5M2, FP8_E5M2),
     (BF16, F32),
+    (FP8_E4M3FN, BF16),
 ];
+/// Formats of a key or a value cache: all, so that each meets each.
+const FORMATS: [OvertDType; 9] = [Q8_0, F32, Q4_0, BF16, Q5_1, FP8_E4M3FN, Q5_0, F16, FP8_E5M2];
+/// Scales of keys and of values.
+const SCALES: [(f64, f64); 3] = [(1.0, 1.0), (0.5, 3.0), (1.7, 0.2)];
 /// Padding of all strides of query, of all strides of the caches, and of pages alone.
 const PADDING: [(i64, i64, i64); 4] = [(0, 0, 0), (0, 0, 96), (5, 3, 0), (8, 0, 10_001)];
 /// (query lengths, sequence lengths)
@@ -76,6 +97,7 @@ struct Spec {
     sinks: bool,
     floats: (OvertDType, OvertDType),
     caches: (OvertDType, OvertDType),
+    scales: (f64, f64),
     padding: (i64, i64, i64),
     batch: (&'static [i64], &'static [i64]),
 }
@@ -92,6 +114,7 @@ impl Default for Spec {
             sinks: false,
             floats: (F32, F32),
             caches: (F32, F32),
+            scales: (1.0, 1.0),
             padding: (0, 0, 0),
             batch: BATCHES[0],
         }
@@ -99,44 +122,106 @@ impl Default for Spec {
 }
 
 pub(super) fn geometries() -> Vec<Geometry> {
-    let factors = [
-        WIDTHS.len(),
-        RATIOS.len(),
-        PAGES.len(),
-        MASKS.len(),
-        SOFTCAPS.len(),
-        2,
-        FLOATS.len(),
-        CACHES.len(),
-        PADDING.len(),
-        BATCHES.len(),
-    ];
-    let combined = pairwise(&factors).into_iter().map(|row| Spec {
-        widths: WIDTHS[row[0]],
-        ratio: RATIOS[row[1]],
-        // Enough query heads without more key heads than the ratio needs to show a wrong one.
-        kv_heads: if RATIOS[row[1]] <= 4 && WIDTHS[row[0]].0 <= 192 {
-            2
-        } else {
-            1
-        },
-        page: PAGES[row[2]],
-        mask: MASKS[row[3]],
-        softcap: SOFTCAPS[row[4]],
-        sinks: row[5] == 1,
-        floats: FLOATS[row[6]],
-        caches: CACHES[row[7]],
-        padding: PADDING[row[8]],
-        batch: BATCHES[row[9]],
-    });
     let mut out: Vec<Geometry> = Vec::new();
-    for spec in combined.chain(single()) {
+    let specs = plain().into_iter().chain(formats());
+    for spec in specs.chain(single()).chain(thresholds()) {
         let geometry = spec.geometry();
         if out.iter().all(|g| g.name != geometry.name) {
             out.push(geometry);
         }
     }
     out
+}
+
+/// Caches whose elements stand alone, in every width.
+fn plain() -> Vec<Spec> {
+    let factors = [WIDTHS.len(), CACHES.len()];
+    combined(&factors, |row| (WIDTHS[row[0]], CACHES[row[1]]))
+}
+
+/// Every format of keys with every one of values, in widths of whole blocks.
+fn formats() -> Vec<Spec> {
+    let factors = [BLOCK_WIDTHS.len(), FORMATS.len(), FORMATS.len()];
+    combined(&factors, |row| {
+        (BLOCK_WIDTHS[row[0]], (FORMATS[row[1]], FORMATS[row[2]]))
+    })
+}
+
+/// Widths and cache types as given by `of` from the levels of the first factors, with every pair of all other conditions.
+fn combined(
+    first: &[usize],
+    of: impl Fn(&[usize]) -> ((i64, i64), (OvertDType, OvertDType)),
+) -> Vec<Spec> {
+    let rest = [
+        RATIOS.len(),
+        PAGES.len(),
+        MASKS.len(),
+        SOFTCAPS.len(),
+        2,
+        FLOATS.len(),
+        PADDING.len(),
+        BATCHES.len(),
+        SCALES.len(),
+    ];
+    pairwise(&[first, &rest].concat())
+        .into_iter()
+        .map(|row| {
+            let (widths, caches) = of(&row);
+            let row = &row[first.len()..];
+            let ratio = RATIOS[row[0]];
+            Spec {
+                widths,
+                ratio,
+                // Enough query heads without more key heads than the ratio needs to show a wrong one.
+                kv_heads: if ratio <= 4 && widths.0 <= 192 { 2 } else { 1 },
+                page: PAGES[row[1]],
+                mask: MASKS[row[2]],
+                softcap: SOFTCAPS[row[3]],
+                sinks: row[4] == 1,
+                floats: FLOATS[row[5]],
+                caches,
+                padding: PADDING[row[6]],
+                batch: BATCHES[row[7]],
+                scales: SCALES[row[8]],
+            }
+        })
+        .collect()
+}
+
+/// Decode and short chunks at lengths around the chunks of keys into which a long sequence may be cut.
+fn thresholds() -> Vec<Spec> {
+    const DECODE: (&[i64], &[i64]) = (&[1, 1, 1, 1, 1, 1], &[511, 512, 513, 1023, 1024, 1025]);
+    const CHUNK: (&[i64], &[i64]) = (&[3, 0, 2, 1], &[514, 9, 1025, 1026]);
+    let of = |caches, batch| Spec {
+        ratio: 4,
+        caches,
+        batch,
+        ..Spec::default()
+    };
+    vec![
+        of((F32, F32), DECODE),
+        of((F32, F32), CHUNK),
+        Spec {
+            floats: (BF16, BF16),
+            ..of((BF16, BF16), DECODE)
+        },
+        Spec {
+            mask: (true, 600),
+            sinks: true,
+            ..of((F16, F16), DECODE)
+        },
+        Spec {
+            page: 64,
+            softcap: 50.0,
+            ..of((BF16, BF16), CHUNK)
+        },
+        of((Q8_0, Q8_0), DECODE),
+        Spec {
+            page: 480,
+            ..of((FP8_E4M3FN, FP8_E4M3FN), DECODE)
+        },
+        of((Q8_0, Q4_0), CHUNK),
+    ]
 }
 
 /// Problems that pairs alone would not meet.
@@ -268,6 +353,11 @@ impl Spec {
         if self.softcap != 0.0 {
             geometry = geometry.attr("softcap", AttrValue::F64(self.softcap));
         }
+        for (name, scale) in [("k_scale", self.scales.0), ("v_scale", self.scales.1)] {
+            if scale != 1.0 {
+                geometry = geometry.attr(name, AttrValue::F64(scale));
+            }
+        }
         if self.sinks {
             geometry = geometry.with("sinks");
         }
@@ -300,6 +390,9 @@ impl Spec {
             Shown(self.caches.0),
             Shown(self.caches.1)
         );
+        if self.scales != (1.0, 1.0) {
+            name += &format!("_scale{}_{}", self.scales.0, self.scales.1);
+        }
         if self.padding != (0, 0, 0) {
             name += &format!(
                 "_pad{}_{}_{}",

@@ -10,6 +10,9 @@
 //!   last key are never read: they may hold anything, negative numbers included. So may the cache's positions that no sequence
 //!   uses. Nothing of either may reach an output, be it NaN.
 //! * **Heads.** Query head `h` reads key and value head `h / gqa_ratio`.
+//! * **Caches.** Keys and values are the decoded elements of their caches, times `k_scale` and `v_scale`. The two caches may be
+//!   of different types. In a block format a head's row is whole blocks, D or Dv being a multiple of 32; the last stride is 1
+//!   and the others are whole blocks.
 //! * **Logits.** `l = scale · (query · key)`; with `softcap` c above 0, then `l = c · tanh(l / c)`.
 //! * **Visible keys.** With `causal`, those at or before the query's position. With `window` w above 0 also those with
 //!   `position - w < key`; without `causal`, those with `|position - key| < w`. A window of 0 is none. What is not visible has
@@ -29,7 +32,7 @@
 //!
 //! `query_start` begins with 0, never falls and ends with T. `0 ≤ q_len ≤ seq_len ≤ M·P`, and both are within their bounds.
 //! Entries of `block_table` up to the last key's page name pages of the cache. `window` and `softcap` are not negative, and
-//! `scale` and `softcap` are finite. A page may begin anywhere 64 bits reach.
+//! `softcap` and all scales are finite. A page may begin anywhere 64 bits reach.
 
 mod contents;
 mod cost;
@@ -48,7 +51,7 @@ paged_attention.1(
   query: float[T,Hq,D], k_cache: kv[N,P,Hkv,D], v_cache: kv[N,P,Hkv,Dv],
   block_table: i32[R,M], seq_lens: i32[R], query_start: i32[R+1], sinks?: f32[Hq]) -> out: float[T,Hq,Dv];
   scale: f64, causal: bool = true, window: i64 = 0, softcap: f64 = 0,
-  max_query_len: i64 = T, max_seq_len: i64 = M*P;
+  max_query_len: i64 = T, max_seq_len: i64 = M*P, k_scale: f64 = 1, v_scale: f64 = 1;
   where gqa_ratio = Hq / Hkv exact";
 
 /// `paged_attention.1`.

@@ -10,17 +10,17 @@ pub(super) fn oracle(call: &HostCall, output: usize, want: &Want) -> Vec<f64> {
     let out = View::number(call, output);
     let (heads, width) = (out.shape[1] as u64, out.shape[2] as u64);
     let mut current = None;
-    let mut weights = Vec::new();
+    let mut row = Vec::new();
     want.indices(out.len())
         .map(|flat| {
-            let d = (flat % width) as i64;
+            let d = flat % width;
             let h = (flat / width % heads) as i64;
             let t = (flat / width / heads) as i64;
             if current != Some((t, h)) {
-                weights = rows.weights(t, h);
+                row = rows.output(t, h);
                 current = Some((t, h));
             }
-            rows.weighted_value(&weights, h, d)
+            row[d as usize]
         })
         .collect()
 }
@@ -42,7 +42,9 @@ struct Rows<'a> {
     owner: Vec<Option<usize>>,
     requests: Vec<super::problem::Request>,
     mask: Mask,
+    /// The scale of logits times that of keys.
     scale: f64,
+    v_scale: f64,
     softcap: f64,
     page: i64,
     ratio: i64,
@@ -68,7 +70,8 @@ impl<'a> Rows<'a> {
             owner,
             requests,
             mask: Mask::of(call),
-            scale: f64_attr(call, "scale"),
+            scale: f64_attr(call, "scale") * f64_attr(call, "k_scale"),
+            v_scale: f64_attr(call, "v_scale"),
             softcap: f64_attr(call, "softcap"),
             page: symbol(call, "P"),
             ratio: symbol(call, "gqa_ratio"),
@@ -124,11 +127,17 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn weighted_value(&self, weights: &[Weighted], h: i64, d: i64) -> f64 {
-        let head = h / self.ratio;
-        weights
-            .iter()
-            .map(|w| w.weight * self.values.at(&[w.page, w.within, head, d]))
-            .sum()
+    /// The sum of values, each with its weight, in the order of keys.
+    fn output(&self, t: i64, h: i64) -> Vec<f64> {
+        let mut sums = vec![0.0; self.values.shape[3] as usize];
+        let mut value = sums.clone();
+        for w in self.weights(t, h) {
+            let index = [w.page, w.within, h / self.ratio];
+            self.values.row(&index, &mut value);
+            for (sum, v) in sums.iter_mut().zip(&value) {
+                *sum += w.weight * self.v_scale * v;
+            }
+        }
+        sums
     }
 }

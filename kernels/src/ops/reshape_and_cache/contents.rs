@@ -2,10 +2,21 @@
 
 use crate::host::HostCall;
 use crate::op::ContentError;
-use crate::ops::support::{View, symbol};
+use crate::ops::support::{View, f64_attr, symbol};
 use std::collections::HashMap;
 
 pub(super) fn check(call: &HostCall) -> Result<(), ContentError> {
+    for scale in ["k_scale", "v_scale"] {
+        let value = f64_attr(call, scale);
+        if !value.is_finite() || value == 0.0 {
+            return Err(ContentError {
+                operand: scale.to_owned(),
+                index: Vec::new(),
+                what: format!("the attribute is {value}"),
+                wanted: "a finite number other than 0".to_owned(),
+            });
+        }
+    }
     let slots = View::of(call, "slots");
     let (pages, page) = (symbol(call, "N"), symbol(call, "P"));
     let fault = |t: i64, what: String, wanted: String| ContentError {

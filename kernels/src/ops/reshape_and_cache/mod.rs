@@ -1,10 +1,15 @@
 //! Writes new keys and values into the paged cache, rounding them to the cache's types.
 //!
 //! Token `t` goes to slot `slots[t]`, which is page `slot / P` at position `slot % P`: for every head `h`,
-//! `k_cache[slot / P, slot % P, h, :] = key[t, h, :]`, and the same for values. A negative slot skips the token: padding of a
-//! batch. All other elements of the caches keep their bits.
+//! `k_cache[slot / P, slot % P, h, :] = key[t, h, :] / k_scale`, and the same for values. A negative slot skips the token: padding
+//! of a batch. All other elements of the caches keep their bits.
 //!
-//! Contents: a slot is negative or below `N·P`, and no two tokens have one slot, since their order would decide.
+//! Types of 16 bits and more take the nearest number, 8-bit floats too, and what lies beyond their largest becomes the largest.
+//! In a block format each row of D (or Dv) elements is quantised in blocks of its own, with scales from its own values, so that
+//! each stored value is within half a step of its block, the scale's own rounding aside. How codes are chosen is the kernel's.
+//!
+//! Contents: a slot is negative or below `N·P`, and no two tokens have one slot, since their order would decide. The scales are
+//! finite and not 0.
 //!
 //! The op has no output of its own; the caches are `inout`. A page may begin anywhere 64 bits reach.
 
@@ -12,16 +17,20 @@ mod contents;
 mod fill;
 mod geometries;
 mod oracle;
+mod rounding;
 
-use super::support::{bytes, operand_bytes, output_dtype, symbol, unit_roundoff};
+pub use rounding::storing;
+
+use super::support::{bytes, operand_bytes, output_dtype, symbol};
 use crate::host::HostCall;
-use crate::op::{Op, Rows, Tolerance, Work};
+use crate::op::{Op, Rows, Work};
 
 /// The schema.
 pub const SCHEMA: &str = "\
 reshape_and_cache.1(
   key: float[T,Hkv,D], value: float[T,Hkv,Dv], slots: i64[T],
-  inout k_cache: kv[N,P,Hkv,D], inout v_cache: kv[N,P,Hkv,Dv])";
+  inout k_cache: kv[N,P,Hkv,D], inout v_cache: kv[N,P,Hkv,Dv]);
+  k_scale: f64 = 1, v_scale: f64 = 1";
 
 /// `reshape_and_cache.1`.
 pub static OP: Op = Op {
@@ -29,7 +38,7 @@ pub static OP: Op = Op {
     schema: SCHEMA,
     doc: "writes keys and values of new tokens into the paged cache",
     oracle: oracle::oracle,
-    tolerance,
+    tolerance: |call, output| storing(output_dtype(call, output)),
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: contents::check,
@@ -37,16 +46,6 @@ pub static OP: Op = Op {
     rows: Rows::Dependent,
     lengths: &[],
 };
-
-fn tolerance(call: &HostCall, output: usize) -> Tolerance {
-    let dtype = output_dtype(call, output);
-    Tolerance {
-        absolute: 0.0,
-        relative: unit_roundoff(dtype),
-        floor: Tolerance::floor_of(dtype),
-        reason: "the one rounding to the cache's type (2^-24 f32, 2^-11 f16, 2^-8 bf16), and nothing else",
-    }
-}
 
 /// Tokens that are skipped cost nothing but their slot.
 fn work(call: &HostCall) -> Work {

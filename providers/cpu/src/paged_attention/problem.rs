@@ -22,6 +22,8 @@ pub struct Attrs {
     pub causal: bool,
     pub window: i64,
     pub softcap: f64,
+    pub k_scale: f64,
+    pub v_scale: f64,
 }
 
 impl Attrs {
@@ -32,6 +34,9 @@ impl Attrs {
             causal: call.attr_bool(1)?,
             window: call.attr_i64(2)?,
             softcap: call.attr_f64(3)?,
+            // Numbers 4 and 5 are bounds.
+            k_scale: call.attr_f64(6)?,
+            v_scale: call.attr_f64(7)?,
         })
     }
 }

@@ -13,7 +13,7 @@ overt_sdk::kernel! {
     op: &OP,
     tier: Reference,
     doc: "row by row and head by head in f64, the whole schema",
-    handles: ["causal", "window", "softcap", "sinks"],
+    handles: ["causal", "window", "softcap", "sinks", "k_scale", "v_scale"],
     images: [PORTABLE.id],
     entries: [BODY.symbol],
     numeric_class: "cpu.paged_attention.reference",
@@ -108,7 +108,8 @@ fn row_of(call: &Call<'_>, r: i64, request: &Request, row: i64, head: i64, logit
         let [block, position] = place(key);
         let at = k_cache.at([block, position, kv_head, 0]);
         k_cache.load_row(at, k_cache.strides()[3], &mut k);
-        let mut logit = attrs.scale * q.iter().zip(&k).map(|(a, b)| a * b).sum::<f64>();
+        let mut logit =
+            attrs.scale * attrs.k_scale * q.iter().zip(&k).map(|(a, b)| a * b).sum::<f64>();
         if attrs.softcap > 0.0 {
             logit = attrs.softcap * (logit / attrs.softcap).tanh();
         }
@@ -137,7 +138,7 @@ fn row_of(call: &Call<'_>, r: i64, request: &Request, row: i64, head: i64, logit
             }
         }
         for value in &mut values {
-            *value /= total;
+            *value *= attrs.v_scale / total;
         }
     }
     for (d, value) in (0..).zip(&values) {

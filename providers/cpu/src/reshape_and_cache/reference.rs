@@ -11,7 +11,8 @@ overt_sdk::kernel! {
     id: "cpu/reshape_and_cache/reference",
     op: &OP,
     tier: Reference,
-    doc: "token by token, any strides, page sizes and types",
+    doc: "token by token, any strides, page sizes and types; blocks as the format's reference quantises them",
+    handles: ["k_scale", "v_scale"],
     images: [PORTABLE.id],
     entries: [BODY.symbol],
     numeric_class: "cpu.reshape_and_cache.reference",
@@ -37,6 +38,7 @@ fn run(job: &Job<'_>) -> Result<()> {
     let (key, value, slots) = (job.view(0)?, job.view(1)?, job.view(2)?);
     let (k_cache, v_cache) = (job.view(3)?, job.view(4)?);
     let (pages, page) = (k_cache.shape()[0], k_cache.shape()[1]);
+    let (k_scale, v_scale) = (job.call().attr_f64(0)?, job.call().attr_f64(1)?);
     let tokens = slots.shape()[0];
     let steps = key.shape()[1] * (key.shape()[2] + value.shape()[2]);
     let bad = Mutex::new(None);
@@ -53,8 +55,8 @@ fn run(job: &Job<'_>) -> Result<()> {
                 continue;
             }
             let place = [slot / page, slot % page];
-            copy(&key, t, &k_cache, place);
-            copy(&value, t, &v_cache, place);
+            copy(&key, t, &k_cache, place, k_scale);
+            copy(&value, t, &v_cache, place, v_scale);
         }
     });
     match bad.into_inner() {
@@ -65,16 +67,21 @@ fn run(job: &Job<'_>) -> Result<()> {
     }
 }
 
-fn copy(from: &HostView<'_>, t: i64, cache: &HostView<'_>, [page, position]: [i64; 2]) {
-    let same = from.same_kind(cache);
+fn copy(from: &HostView<'_>, t: i64, cache: &HostView<'_>, [page, position]: [i64; 2], scale: f64) {
+    let bits = from.same_kind(cache) && scale == 1.0;
+    let mut row = vec![0.0; from.shape()[2] as usize];
     for h in 0..from.shape()[1] {
-        for d in 0..from.shape()[2] {
-            let (source, target) = (from.at([t, h, d]), cache.at([page, position, h, d]));
-            if same {
-                from.copy_bits(source, cache, target);
-            } else {
-                cache.store(target, from.load(source));
+        let (source, target) = (from.at([t, h, 0]), cache.at([page, position, h, 0]));
+        let (step, stride) = (from.strides()[2], cache.strides()[3]);
+        if bits {
+            // A NaN keeps its payload.
+            for d in 0..row.len() as i64 {
+                from.copy_bits(source + d * step, cache, target + d * stride);
             }
+        } else {
+            from.load_row(source, step, &mut row);
+            row.iter_mut().for_each(|value| *value /= scale);
+            cache.store_row(target, stride, &row);
         }
     }
 }

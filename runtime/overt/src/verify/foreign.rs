@@ -7,9 +7,10 @@ use crate::ffi::Words;
 use crate::registry::Op;
 use crate::value::{raw_bool, raw_f64, raw_i64, raw_str};
 use overt_abi::{OVERT_OK, OVERT_TENSOR_ABSENT, OvertCall, OvertDType, OvertTensor, OvertValue};
-use overt_kernels::dtype::{self, F64};
-use overt_kernels::host::{HostCall, HostError, HostTensor};
+use overt_kernels::dtype::{self, F64, is_block_format};
+use overt_kernels::host::{HostCall, HostError, HostTensor, Storage};
 use overt_kernels::op::{Geometry, Tolerance, Want};
+use overt_kernels::ops::reshape_and_cache::storing;
 use overt_kernels::schema::{AttrDefault, AttrType, AttrValue, Dtypes};
 
 /// Extents that symbols get, in turn: one, small and distinct, a power of two, odd and larger.
@@ -88,6 +89,16 @@ pub(super) fn fill(call: &mut HostCall, seed: u64) -> Result<(), HostError> {
 
 /// An op of a provider's own states no tolerance.
 fn tolerance(dtype: OvertDType) -> Tolerance {
+    if dtype.bits == 8 && Storage::of(dtype).is_ok_and(Storage::is_float) || is_block_format(dtype)
+    {
+        let once = storing(dtype);
+        return Tolerance {
+            absolute: 2.0 * once.absolute,
+            relative: 2.0 * once.relative,
+            floor: 2.0 * once.floor,
+            reason: "the provider states none: storing to the output type, twice",
+        };
+    }
     let rounding = match dtype {
         dtype::F64 => 2f64.powi(-50),
         dtype::F16 => 2f64.powi(-10),
@@ -351,6 +362,9 @@ mod tests {
         let exact = tolerance(dtype::I64);
         assert!(exact.allows(7.0, 7.0, 7.0) && !exact.allows(7.0, 8.0, 7.0));
         assert!(tolerance(dtype::BF16).relative > tolerance(dtype::F32).relative);
+        let narrow = tolerance(dtype::FP8_E4M3FN);
+        assert!(narrow.allows(18.0, 17.0, 17.0) && !narrow.allows(20.0, 17.0, 17.0));
+        assert!(tolerance(dtype::Q8_0).absolute > 0.0);
     }
 
     #[test]
