@@ -174,3 +174,46 @@ fn unchecked_the_cpu_still_reports_a_bad_entry_and_reads_nothing_wild() {
         }
     });
 }
+
+/// Extents that follow from an attribute are checked on every call, also where the same views were accepted with another value.
+#[test]
+fn scales_must_have_an_entry_for_each_block_whatever_was_called_before() {
+    case!("cpu", [], || {
+        let runtime = start::cpu().start().unwrap();
+        let device = runtime.device("cpu").unwrap();
+        let stream = runtime.stream(&device).unwrap();
+        let op = runtime.op("matmul_bt").unwrap();
+        let tensor = |shape: &[i64]| overt::Tensor::empty(&device, F32, shape).unwrap();
+        let (a, b, out) = (tensor(&[2, 64]), tensor(&[6, 64]), tensor(&[2, 6]));
+        let scales = tensor(&[3, 2]);
+        for tensor in [&a, &b, &scales] {
+            stream.fill(tensor, 0x3f).unwrap();
+        }
+        let dispatch = |rows: i64, depth: i64| {
+            let call = overt::Call::new(&op)
+                .operand("a", &a)?
+                .operand("b", &b)?
+                .operand("b_scale", &scales)?
+                .operand("out", &out)?
+                .attr("scale_rows", rows)?
+                .attr("scale_depth", depth)?;
+            stream.dispatch(&call)
+        };
+        // Five rows to a block leave the second with one; ceil(6 / 2) and ceil(6 / 3) are 3 and 2.
+        for _ in 0..3 {
+            assert_eq!(dispatch(2, 32).unwrap().launches, 1);
+            let error = dispatch(3, 32).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.contains("`b_scale`") && text.contains("ceil(N / scale_rows)"),
+                "{text}"
+            );
+            assert!(text.contains("attribute `scale_rows`"), "{text}");
+            assert!(
+                dispatch(2, 64).is_err() && dispatch(0, 32).is_err() && dispatch(-2, 32).is_err()
+            );
+            assert_eq!(dispatch(2, 33).unwrap().launches, 1);
+        }
+        stream.sync().unwrap();
+    });
+}

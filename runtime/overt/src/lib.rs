@@ -42,6 +42,7 @@ mod guard;
 mod knob;
 mod launch;
 pub mod load;
+pub mod measure;
 mod memory;
 mod registry;
 mod select;

@@ -44,7 +44,7 @@ operands.out = "f32[5,8]"
 #[test]
 fn every_call_is_dispatched_witnessed_and_checked() {
     let file = File::new(TWO);
-    overt(&["run", file.name()]).code(0).says(&[
+    overt(&["run", file.name(), "--no-rates"]).code(0).says(&[
         "two calls",
         "cpu/add/reference",
         "executed 4 of 4 calls (2 lines), skipped 0, failed 0",
@@ -63,7 +63,18 @@ fn every_call_is_dispatched_witnessed_and_checked() {
     assert!(add["worst"].as_f64().unwrap() <= 1.0);
     assert!(matmul["launches"].as_u64().unwrap() >= 1);
     assert_eq!(json["summary"]["executed"], 4);
-    let json = overt(&["run", file.name(), "--json", "--check-all"])
+    // Rates come with the kernels that gave them, and a share only where there are such.
+    let (memory, f32) = (&json["rates"]["memory"], &json["rates"]["f32"]);
+    let known = memory["per_second"].as_f64().is_some() && f32["per_second"].as_f64().is_some();
+    assert_eq!(matmul["share"].as_f64().is_some(), known);
+    for rate in [memory, f32] {
+        let (found, why) = (rate["kernel"].as_str(), rate["why"].as_str());
+        assert!(found.is_some() != why.is_some(), "{rate}");
+        assert!(found.is_none_or(|k| k.contains("_probe/") && !k.ends_with("reference")));
+    }
+    assert!(add["gigabytes_per_second"].as_f64().unwrap() > 0.0);
+    assert!(matmul["gigaflops_per_second"].as_f64().unwrap() > 0.0);
+    let json = overt(&["run", file.name(), "--json", "--check-all", "--no-rates"])
         .code(0)
         .json();
     assert_eq!(json["calls"][0]["checked"], 3);
@@ -75,6 +86,7 @@ fn pins_and_strict_policy_hold_and_refusals_have_their_own_code() {
     let file = File::new(TWO);
     let json = overt(&[
         "run",
+        "--no-rates",
         file.name(),
         "--json",
         "--pin",
@@ -83,14 +95,20 @@ fn pins_and_strict_policy_hold_and_refusals_have_their_own_code() {
     .code(0)
     .json();
     assert_eq!(json["calls"][1]["kernel"], "cpu/matmul_bt/reference");
-    let run = overt(&["run", file.name(), "--deny", "cpu/add/reference"])
-        .code(4)
-        .says(&[
-            "REFUSED",
-            "line 3",
-            "no kernel serves this call",
-            "executed 1 of 4",
-        ]);
+    let run = overt(&[
+        "run",
+        file.name(),
+        "--no-rates",
+        "--deny",
+        "cpu/add/reference",
+    ])
+    .code(4)
+    .says(&[
+        "REFUSED",
+        "line 3",
+        "no kernel serves this call",
+        "executed 1 of 4",
+    ]);
     assert!(run.out.contains("skipped 3"), "{}", run.out);
 }
 
@@ -99,7 +117,7 @@ fn nothing_to_do_and_no_device_end_with_their_own_code() {
     let file = File::new(
         "[[call]]\nop = \"add\"\noperands.a = \"f32[0,3]\"\noperands.b = \"f32[0,3]\"\noperands.out = \"f32[0,3]\"\n",
     );
-    overt(&["run", file.name()])
+    overt(&["run", file.name(), "--no-rates"])
         .code(3)
         .says(&["executed 0 of 1"]);
     bare(&["--no-search", "run", file.name()])
@@ -132,7 +150,7 @@ fn malformed_workloads_name_file_line_and_what_is_wrong() {
     ] {
         let file = File::new(text);
         let place = format!("{}:{line}: ", file.name());
-        overt(&["run", file.name()])
+        overt(&["run", file.name(), "--no-rates"])
             .code(2)
             .says(&[place.as_str()])
             .says(&words);
@@ -161,7 +179,7 @@ fn the_shipped_workloads_all_bind() {
 #[test]
 fn one_decode_step_of_a_small_model_runs_and_is_right() {
     let path = shipped("smollm2-135m-decode");
-    let json = overt(&["run", path.to_str().unwrap(), "--json"])
+    let json = overt(&["run", path.to_str().unwrap(), "--json", "--no-rates"])
         .code(0)
         .json();
     assert_eq!(json["summary"]["calls"], 14 * 30 + 2);

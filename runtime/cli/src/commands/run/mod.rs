@@ -1,15 +1,20 @@
 //! `overt run`: every call of a workload, dispatched and checked.
 
+mod rates;
+mod report;
+
 use crate::args::Global;
 use crate::exit::{Exit, Failure};
 use crate::out::Out;
-use crate::{start, table};
+use crate::start;
 use indicatif::{ProgressBar, ProgressStyle};
-use overt::verify::{Check, Depth, Placed, Ran, Wanted};
+use overt::kernels::ops;
+use overt::measure::{Arithmetic, Rates};
+use overt::verify::{Depth, Placed, Wanted};
 use overt::workload::{BoundCall, Workload};
-use overt::{DeviceKind, Runtime, Selection, Stream, Tier};
-use serde::Serialize;
-use std::fmt::Write;
+use overt::{Runtime, Stream};
+use rates::RatesReport;
+use report::{CallReport, RunReport, Summary, text};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -31,71 +36,9 @@ pub struct Options {
     /// Seed of all contents; the workload's own if not given
     #[arg(long)]
     seed: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct RunReport {
-    workload: String,
-    doc: String,
-    device: String,
-    arch: String,
-    seed: u64,
-    /// `first`: one repeat of each line was checked; `all`.
-    checked_repeats: &'static str,
-    calls: Vec<CallReport>,
-    summary: Summary,
-}
-
-/// Counts of calls, repeats included, except `lines`.
-#[derive(Default, Serialize)]
-struct Summary {
-    lines: usize,
-    calls: u64,
-    executed: u64,
-    skipped: u64,
-    checked: u64,
-    failed: u64,
-    seconds: f64,
-}
-
-/// One line of the workload.
-#[derive(Serialize)]
-struct CallReport {
-    line: usize,
-    op: String,
-    tag: String,
-    repeat: u64,
-    /// `passed`, `failed`, `refused`, `error` or `no_work`.
-    result: &'static str,
-    /// Why it did not pass, or what went wrong.
-    why: Option<String>,
-    kernel: Option<String>,
-    tier: Option<Tier>,
-    fallback: Option<FallbackView>,
-    host_fallback: bool,
-    /// The kind of the device that did the work.
-    evidence: DeviceKind,
-    /// Device launches, all repeats together.
-    launches: u64,
-    /// Calls that completed, by the witness.
-    executed: u64,
-    /// Calls whose outputs were compared.
-    checked: u64,
-    elements: u64,
-    compared: u64,
-    sampled: bool,
-    /// The greatest error as a share of what the tolerance allows; `null` when infinite or nothing was compared.
-    worst: Option<f64>,
-    checks: Vec<Check>,
-    /// Host wall-clock milliseconds of one call, queueing included: the mean over the repeats behind the first where there are
-    /// any.
-    milliseconds: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct FallbackView {
-    cause: overt::ReasonCause,
-    passed_over: Vec<String>,
+    /// Do not measure what the device can do first, and hold no time against it
+    #[arg(long)]
+    no_rates: bool,
 }
 
 pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit, Failure> {
@@ -112,6 +55,11 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
         })?,
     };
     let stream = runtime.stream(&device)?;
+    let rates = if options.no_rates {
+        None
+    } else {
+        Some(Rates::measure(&stream)?)
+    };
     let seed = options.seed.unwrap_or(workload.seed);
     let runner = Runner {
         runtime: &runtime,
@@ -122,6 +70,7 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
             Depth::default()
         },
         check_all: options.check_all,
+        rates: rates.as_ref(),
     };
     let bar = bar(calls.len() as u64);
     let mut worst_exit = Exit::Success;
@@ -171,6 +120,7 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
             arch: device.info().arch.name.clone(),
             seed,
             checked_repeats: if options.check_all { "all" } else { "first" },
+            rates: rates.as_ref().map(RatesReport::of),
             calls: reports,
             summary,
         },
@@ -213,6 +163,7 @@ struct Runner<'r> {
     stream: &'r Stream,
     depth: Depth,
     check_all: bool,
+    rates: Option<&'r Rates>,
 }
 
 impl Runner<'_> {
@@ -248,8 +199,33 @@ impl Runner<'_> {
         }
         if report.executed == 0 {
             report.result = "no_work";
+        } else {
+            self.speed(&placed, report);
         }
         Ok(())
+    }
+
+    /// Holds the time against the op's least work and the device's rates. Provider-own ops state no work.
+    fn speed(&self, placed: &Placed, report: &mut CallReport) {
+        let host = placed.host();
+        let (Some(op), Some(milliseconds)) = (ops::find(&host.schema.name), report.milliseconds)
+        else {
+            return;
+        };
+        let (work, seconds) = ((op.work)(host), milliseconds / 1e3);
+        report.gigabytes_per_second = Some(work.bytes / seconds / 1e9);
+        report.gigaflops_per_second = Some(work.flops / seconds / 1e9);
+        if report.host_fallback {
+            // The rates are those of the device that did not do the work.
+            return;
+        }
+        if let Some(Ok(share)) = self
+            .rates
+            .map(|rates| rates.share(work, Arithmetic::of(host), seconds))
+        {
+            report.limit = Some(share.limit);
+            report.share = Some(share.share);
+        }
     }
 
     fn check(
@@ -275,200 +251,4 @@ impl Runner<'_> {
         report.checks.push(check);
         Ok(())
     }
-}
-
-impl CallReport {
-    fn new(call: &BoundCall, evidence: DeviceKind) -> CallReport {
-        CallReport {
-            line: call.line,
-            op: call.op.name().to_owned(),
-            tag: call.tag.clone(),
-            repeat: call.repeat,
-            result: "passed",
-            why: None,
-            kernel: None,
-            tier: None,
-            fallback: None,
-            host_fallback: false,
-            evidence,
-            launches: 0,
-            executed: 0,
-            checked: 0,
-            elements: 0,
-            compared: 0,
-            sampled: false,
-            worst: None,
-            checks: Vec::new(),
-            milliseconds: None,
-        }
-    }
-
-    /// Takes what ran from the receipt, and holds it against what was selected.
-    fn ran(&mut self, runtime: &Runtime, selection: &Selection, ran: &Ran) {
-        self.kernel = Some(ran.kernel.clone());
-        self.host_fallback = ran.launched.host_fallback;
-        self.tier = runtime
-            .kernels()
-            .iter()
-            .find(|k| k.decl.id == ran.kernel)
-            .map(|k| k.decl.tier);
-        self.fallback = selection.fallback.as_ref().map(|f| FallbackView {
-            cause: f.cause(),
-            passed_over: f
-                .causes
-                .iter()
-                .map(|(kernel, cause)| format!("{kernel} ({cause})"))
-                .collect(),
-        });
-        if self.host_fallback {
-            // The work was done elsewhere, and its evidence is that device's.
-            let counted = runtime.counts();
-            let device = counted
-                .iter()
-                .find(|c| c.kernel == ran.kernel && c.counts.host_fallbacks > 0)
-                .and_then(|c| runtime.device(&c.device).ok());
-            if let Some(device) = device {
-                self.evidence = device.info().kind;
-            }
-        } else if let Some(chosen) = &selection.chosen
-            && chosen.kernel != ran.kernel
-        {
-            self.result = "failed";
-            self.why = Some(format!(
-                "{} was selected, and {} ran",
-                chosen.kernel, ran.kernel
-            ));
-        }
-    }
-
-    fn same(&mut self, ran: &Ran) -> Result<(), Failure> {
-        if self.kernel.as_deref() == Some(&ran.kernel) {
-            return Ok(());
-        }
-        Err(Failure::new(
-            Exit::Failed,
-            format!("a repeat was served by {}", ran.kernel),
-        ))
-    }
-
-    /// The call in the table.
-    fn row(&self) -> [String; 8] {
-        let what = if self.tag.is_empty() {
-            &self.op
-        } else {
-            &self.tag
-        };
-        let tier = self.tier.map_or("-".to_owned(), |t| t.to_string());
-        [
-            what.clone(),
-            self.kernel
-                .clone()
-                .unwrap_or_else(|| format!("none ({})", self.op)),
-            if self.host_fallback {
-                format!("{tier}, HOST FALLBACK")
-            } else if self.fallback.is_some() {
-                format!("{tier}, FALLBACK")
-            } else {
-                tier
-            },
-            self.evidence.to_string(),
-            self.launches.to_string(),
-            match (self.result, self.worst) {
-                ("failed", _) => "FAILED".to_owned(),
-                ("refused", _) => "REFUSED".to_owned(),
-                ("error", _) => "ERROR".to_owned(),
-                (_, Some(worst)) => table::share(worst),
-                _ => "-".to_owned(),
-            },
-            if self.sampled {
-                self.compared.to_string()
-            } else if self.checked > 0 {
-                "all".to_owned()
-            } else {
-                "-".to_owned()
-            },
-            self.milliseconds
-                .map_or("-".to_owned(), |ms| format!("{ms:.3}")),
-        ]
-    }
-
-    fn count(&mut self, ran: &Ran, times: u64) {
-        if ran.launched.launches > 0 {
-            self.executed += times;
-            self.launches += u64::from(ran.launched.launches) * times;
-        }
-    }
-}
-
-fn text(report: &RunReport) -> String {
-    let mut t = String::new();
-    let _ = writeln!(
-        t,
-        "{}\non {} ({}), seed {}\n",
-        if report.doc.is_empty() {
-            &report.workload
-        } else {
-            &report.doc
-        },
-        report.device,
-        report.arch,
-        report.seed
-    );
-    let mut rows = table::table(&[
-        "call", "kernel", "tier", "evidence", "launches", "error", "compared", "ms",
-    ]);
-    for c in &report.calls {
-        rows.add_row(c.row());
-    }
-    table::whole(&mut rows, 1);
-    table::right(&mut rows, &[4, 5, 6, 7]);
-    t.push_str(&table::text(&mut rows));
-    t.push_str(
-        "\nerror: the greatest, as a share of what the op's tolerance allows; above 1 fails. compared: output elements\n\
-         held against the oracle; a number is that of a seeded sample, where the whole oracle would take long.\n\
-         ms: one call, wall clock\n",
-    );
-    for c in report.calls.iter().filter(|c| c.fallback.is_some()) {
-        if let Some(f) = &c.fallback {
-            let _ = writeln!(
-                t,
-                "\nFALLBACK ({}) line {}, {} {}: passed over {}",
-                f.cause,
-                c.line,
-                c.op,
-                c.tag,
-                f.passed_over.join(", ")
-            );
-        }
-    }
-    for c in &report.calls {
-        if let Some(why) = &c.why {
-            let _ = writeln!(
-                t,
-                "\n{} line {}, {} {}: {why}",
-                c.result.to_uppercase(),
-                c.line,
-                c.op,
-                c.tag
-            );
-        }
-    }
-    let s = &report.summary;
-    let _ = writeln!(
-        t,
-        "\nexecuted {} of {} calls ({} lines), skipped {}, failed {}, in {:.1} s\nchecked {}: {}",
-        s.executed,
-        s.calls,
-        s.lines,
-        s.skipped,
-        s.failed,
-        s.seconds,
-        s.checked,
-        if report.checked_repeats == "all" {
-            "every call, with contents of its own"
-        } else {
-            "the first of each line's repeats (--check-all checks every one)"
-        }
-    );
-    t
 }
