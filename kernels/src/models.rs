@@ -84,6 +84,38 @@ pub struct Body {
     pub qk_norm: bool,
 }
 
+/// Experts of a mixture, of which each token uses a few.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Experts {
+    /// Experts of a layer.
+    pub count: i64,
+    /// Experts that a token uses.
+    pub chosen: i64,
+    /// Width of an expert's feed-forward part, in elements.
+    pub feed_forward: i64,
+    /// Experts that every token uses.
+    pub shared: i64,
+    /// Groups of experts, of which the best few are looked at; 1 for none.
+    pub groups: i64,
+    /// Groups that are looked at.
+    pub top_groups: i64,
+}
+
+/// Latent attention: what queries, keys and values are projected from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latent {
+    /// Width that queries are projected from.
+    pub query: i64,
+    /// Width that keys and values are projected from, which is cached.
+    pub key_value: i64,
+    /// Elements of a head that are rotated, cached once for all heads.
+    pub rotated: i64,
+    /// Elements of a head that are not.
+    pub plain: i64,
+    /// Width of a head's values.
+    pub value: i64,
+}
+
 /// One model, or several of one shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
@@ -93,6 +125,10 @@ pub struct Model {
     pub attention: &'static [Attention],
     /// The rest, where all of it is known.
     pub body: Option<Body>,
+    /// Its experts, where it has any. They replace the dense feed-forward part in most layers.
+    pub experts: Option<Experts>,
+    /// Its latent attention, where it has that.
+    pub latent: Option<Latent>,
     /// How `attention` is known.
     pub attention_source: Source,
     /// How `body` is known; of no meaning without one.
@@ -115,6 +151,8 @@ pub const SMOLLM2_135M: Model = Model {
         tied_embedding: true,
         qk_norm: false,
     }),
+    experts: None,
+    latent: None,
     attention_source: Source::Config,
     body_source: Source::Config,
     note: "widths, heads, layers and vocabulary were read in the config; norm_eps, rope_base and the tied embedding are from memory",
@@ -134,15 +172,157 @@ pub const QWEN3_8B: Model = Model {
         tied_embedding: false,
         qk_norm: true,
     }),
+    experts: None,
+    latent: None,
     attention_source: Source::Memory,
     body_source: Source::Memory,
     note: "",
+};
+
+/// Gemma 3 4B.
+pub const GEMMA3_4B: Model = Model {
+    name: "Gemma 3 4B",
+    attention: &[
+        Attention::plain(8, 4, 256)
+            .on("29 of 34, sliding")
+            .windowed(1024),
+        Attention::plain(8, 4, 256).on("5 of 34, full"),
+    ],
+    body: Some(Body {
+        hidden: 2560,
+        feed_forward: 10240,
+        layers: 34,
+        vocabulary: 262_208,
+        norm_eps: 1e-6,
+        rope_base: 1e6,
+        tied_embedding: true,
+        qk_norm: true,
+    }),
+    experts: None,
+    latent: None,
+    attention_source: Source::Config,
+    body_source: Source::Memory,
+    note: "window and layers are from memory; sliding layers rotate with a base of 1e4, full ones with positions divided by 8; norms \
+           multiply by 1 + weight, before and behind both parts of a layer",
+};
+
+/// GPT-OSS 20B.
+pub const GPT_OSS_20B: Model = Model {
+    name: "GPT-OSS 20B",
+    attention: &[
+        Attention {
+            sinks: true,
+            ..Attention::plain(64, 8, 64)
+                .on("12 of 24, sliding")
+                .windowed(128)
+        },
+        Attention {
+            sinks: true,
+            ..Attention::plain(64, 8, 64).on("12 of 24, full")
+        },
+    ],
+    body: Some(Body {
+        hidden: 2880,
+        feed_forward: 2880,
+        layers: 24,
+        vocabulary: 201_088,
+        norm_eps: 1e-5,
+        rope_base: 150_000.0,
+        tied_embedding: false,
+        qk_norm: false,
+    }),
+    experts: Some(Experts {
+        count: 32,
+        chosen: 4,
+        feed_forward: 2880,
+        shared: 0,
+        groups: 1,
+        top_groups: 1,
+    }),
+    latent: None,
+    attention_source: Source::Config,
+    body_source: Source::Discussion,
+    note: "experts in mxfp4, all else bf16; rotation by YaRN, factor 32 from a context of 4096; biases everywhere; clamped gate",
+};
+
+/// Qwen3-30B-A3B.
+pub const QWEN3_30B_A3B: Model = Model {
+    name: "Qwen3-30B-A3B",
+    attention: &[Attention::plain(32, 4, 128)],
+    body: Some(Body {
+        hidden: 2048,
+        feed_forward: 6144,
+        layers: 48,
+        vocabulary: 151_936,
+        norm_eps: 1e-6,
+        rope_base: 1e6,
+        tied_embedding: false,
+        qk_norm: true,
+    }),
+    experts: Some(Experts {
+        count: 128,
+        chosen: 8,
+        feed_forward: 768,
+        shared: 0,
+        groups: 1,
+        top_groups: 1,
+    }),
+    latent: None,
+    attention_source: Source::Config,
+    body_source: Source::Discussion,
+    note: "every layer has experts; the dense width is unused; weights of the chosen experts are renormalised",
+};
+
+/// DeepSeek V3, its attention in the absorbed form of a decode step.
+pub const DEEPSEEK_V3: Model = Model {
+    name: "DeepSeek V3, decode",
+    attention: &[Attention {
+        key_width: 576,
+        value_width: 512,
+        ..Attention::plain(128, 1, 576)
+    }],
+    body: Some(Body {
+        hidden: 7168,
+        feed_forward: 18432,
+        layers: 61,
+        vocabulary: 129_280,
+        norm_eps: 1e-6,
+        rope_base: 1e4,
+        tied_embedding: false,
+        qk_norm: false,
+    }),
+    experts: Some(Experts {
+        count: 256,
+        chosen: 8,
+        feed_forward: 2048,
+        shared: 1,
+        groups: 8,
+        top_groups: 4,
+    }),
+    latent: Some(MLA),
+    attention_source: Source::Config,
+    body_source: Source::Discussion,
+    note: "latent attention absorbed: one shared latent of 512 and 64 rotated elements is key, and its first 512 are value; the first 3 \
+           layers are dense; weights are fp8 with a scale for each block of 128 by 128; vocabulary, eps and base are from memory",
+};
+
+/// The latent attention of DeepSeek V3.
+pub const MLA: Latent = Latent {
+    query: 1536,
+    key_value: 512,
+    rotated: 64,
+    plain: 128,
+    value: 128,
 };
 
 /// Every model whose shape is kept here.
 pub const MODELS: &[Model] = &[
     SMOLLM2_135M,
     QWEN3_8B,
+    GEMMA3_4B,
+    GPT_OSS_20B,
+    QWEN3_30B_A3B,
+    DEEPSEEK_V3,
     attention_only(
         "Qwen3 MoE, 64 heads",
         &[Attention::plain(64, 4, 128)],
@@ -240,16 +420,6 @@ pub const MODELS: &[Model] = &[
         "",
     ),
     attention_only(
-        "DeepSeek V3, decode",
-        &[Attention {
-            key_width: 576,
-            value_width: 512,
-            ..Attention::plain(128, 1, 576)
-        }],
-        Source::Config,
-        "latent attention absorbed: one shared latent of 512 and 64 rotated elements is key, and its first 512 are value",
-    ),
-    attention_only(
         "DeepSeek V3, prefill",
         &[Attention {
             key_width: 192,
@@ -277,6 +447,8 @@ const fn attention_only(
         name,
         attention,
         body: None,
+        experts: None,
+        latent: None,
         attention_source: source,
         body_source: source,
         note,
