@@ -106,46 +106,6 @@ fn swiglu_clamped_reference() {
 }
 
 #[test]
-fn add_rms_norm_reference() {
-    reference(&overt_kernels::ops::add_rms_norm::OP);
-}
-
-#[test]
-fn embedding_reference() {
-    reference(&overt_kernels::ops::embedding::OP);
-}
-
-#[test]
-fn gelu_and_mul_reference() {
-    reference(&overt_kernels::ops::gelu_and_mul::OP);
-}
-
-#[test]
-fn greedy_argmax_reference() {
-    reference(&overt_kernels::ops::greedy_argmax::OP);
-}
-
-#[test]
-fn rope_reference() {
-    reference(&overt_kernels::ops::rope::OP);
-}
-
-#[test]
-fn sample_reference() {
-    reference(&overt_kernels::ops::sample::OP);
-}
-
-#[test]
-fn softmax_reference() {
-    reference(&overt_kernels::ops::softmax::OP);
-}
-
-#[test]
-fn swiglu_clamped_reference() {
-    reference(&overt_kernels::ops::swiglu_clamped::OP);
-}
-
-#[test]
 fn silu_and_mul_reference() {
     reference(&overt_kernels::ops::silu_and_mul::OP);
 }
