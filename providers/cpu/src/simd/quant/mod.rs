@@ -2,8 +2,12 @@
 
 pub mod formats;
 pub mod ints;
+pub mod panel;
+pub mod product;
 
 #[cfg(test)]
 mod tests_formats;
 #[cfg(test)]
-mod tests_support;
+mod tests_product;
+#[cfg(test)]
+pub mod tests_support;

@@ -9,7 +9,7 @@ mod fp8;
 mod plain;
 mod superblocks;
 
-pub use blocks::{Mxfp4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
+pub use blocks::{E2M1, E2M1_ZERO, Mxfp4, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0};
 pub use fp8::{E4m3fn, E5m2};
 pub use superblocks::{Q4K, Q5K, Q6K};
 

@@ -88,16 +88,6 @@ impl Ints for Avx2 {
     }
 
     #[inline(always)]
-    fn nan_from(self, v: __m256, limit: f32) -> __m256 {
-        // SAFETY: a token exists only where the instructions are enabled.
-        unsafe {
-            let size = _mm256_andnot_ps(_mm256_set1_ps(-0.0), v);
-            // A comparison that holds gives all ones, which is a NaN.
-            _mm256_or_ps(v, _mm256_cmp_ps::<_CMP_GE_OQ>(size, _mm256_set1_ps(limit)))
-        }
-    }
-
-    #[inline(always)]
     fn look_up(self, table: &[u8; 16], a: __m256i) -> __m256i {
         // SAFETY: a token exists only where the instructions are enabled; the table has sixteen bytes.
         unsafe {
@@ -166,16 +156,15 @@ impl Ints for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn load_e4m3fn_raw(self, p: *const u8) -> __m256 {
-        // SAFETY: as for `load_u8`. Exponent and mantissa move into those of a half, whose bias is greater by 8; the sign, of
-        // which the shift leaves two copies, keeps the upper one.
+    unsafe fn load_e4m3fn(self, p: *const u8) -> __m256 {
+        // SAFETY: as for `load_u8`. Exponent and mantissa move into those of a half, whose bias is greater by 8. The shift leaves
+        // the sign in two places, of which the upper one is kept. Ones in both fields are NaN, and become ones everywhere.
         unsafe {
-            let bytes = _mm_cvtepi8_epi16(_mm_loadl_epi64(p.cast()));
-            let bits = _mm_and_si128(
-                _mm_slli_epi16::<7>(bytes),
-                _mm_set1_epi16(0xbf80_u16 as i16),
-            );
-            _mm256_cvtph_ps(bits)
+            let moved = _mm_slli_epi16::<7>(_mm_cvtepi8_epi16(_mm_loadl_epi64(p.cast())));
+            let fields = _mm_set1_epi16(0x3f80);
+            let nan = _mm_cmpeq_epi16(_mm_and_si128(moved, fields), fields);
+            let kept = _mm_and_si128(moved, _mm_set1_epi16(0xbf80_u16 as i16));
+            _mm256_cvtph_ps(_mm_or_si128(kept, nan))
         }
     }
 }

@@ -90,15 +90,6 @@ impl<const VNNI: bool> Ints for Avx512<VNNI> {
     }
 
     #[inline(always)]
-    fn nan_from(self, v: __m512, limit: f32) -> __m512 {
-        // SAFETY: a token exists only where the instructions are enabled.
-        unsafe {
-            let over = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(_mm512_abs_ps(v), _mm512_set1_ps(limit));
-            _mm512_mask_blend_ps(over, v, _mm512_set1_ps(f32::NAN))
-        }
-    }
-
-    #[inline(always)]
     fn look_up(self, table: &[u8; 16], a: __m512i) -> __m512i {
         // SAFETY: a token exists only where the instructions are enabled; the table has sixteen bytes.
         unsafe {
@@ -179,13 +170,15 @@ impl<const VNNI: bool> Ints for Avx512<VNNI> {
     }
 
     #[inline(always)]
-    unsafe fn load_e4m3fn_raw(self, p: *const u8) -> __m512 {
-        // SAFETY: as for `load_u8`. Exponent and mantissa move into those of a half, whose bias is greater by 8; the sign, of
-        // which the shift leaves two copies, keeps the upper one.
+    unsafe fn load_e4m3fn(self, p: *const u8) -> __m512 {
+        // SAFETY: as for `load_u8`. Exponent and mantissa move into those of a half, whose bias is greater by 8. The shift leaves
+        // the sign in two places, of which the upper one is kept. Ones in both fields are NaN, and become ones everywhere.
         unsafe {
-            let bytes = _mm256_cvtepi8_epi16(_mm_loadu_si128(p.cast()));
-            let kept = _mm256_set1_epi16(0xbf80_u16 as i16);
-            _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16::<7>(bytes), kept))
+            let moved = _mm256_slli_epi16::<7>(_mm256_cvtepi8_epi16(_mm_loadu_si128(p.cast())));
+            let fields = _mm256_set1_epi16(0x3f80);
+            let nan = _mm256_cmpeq_epi16(_mm256_and_si256(moved, fields), fields);
+            let kept = _mm256_and_si256(moved, _mm256_set1_epi16(0xbf80_u16 as i16));
+            _mm512_cvtph_ps(_mm256_or_si256(kept, nan))
         }
     }
 }

@@ -49,8 +49,6 @@ pub trait Ints: Copy {
     fn as_floats(self, a: Self::I) -> Self::F;
     /// Floats taken as words.
     fn as_words(self, v: Self::F) -> Self::I;
-    /// NaN where the magnitude of `v` is `limit` or more, otherwise `v`.
-    fn nan_from(self, v: Self::F, limit: f32) -> Self::F;
 
     /// Byte *j* replaced by `table[byte j]`, for bytes below 16.
     fn look_up(self, table: &[u8; 16], a: Self::I) -> Self::I;
@@ -95,9 +93,9 @@ pub trait Ints: Copy {
     /// # Safety
     /// They are readable.
     unsafe fn load_e5m2(self, p: *const u8) -> Self::F;
-    /// Loads one fp8 e4m3fn for each lane as its value times 2⁻⁸, exactly, but that NaN comes out as ±1.875.
+    /// Loads one fp8 e4m3fn for each lane as its value times 2⁻⁸, exactly; NaN stays NaN.
     ///
     /// # Safety
     /// They are readable.
-    unsafe fn load_e4m3fn_raw(self, p: *const u8) -> Self::F;
+    unsafe fn load_e4m3fn(self, p: *const u8) -> Self::F;
 }

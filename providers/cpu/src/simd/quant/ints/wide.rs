@@ -80,9 +80,6 @@ impl Ints for Wide {
     fn as_words(self, v: F) -> I {
         v.map(f32::to_bits)
     }
-    fn nan_from(self, v: F, limit: f32) -> F {
-        v.map(|v| if v.abs() >= limit { f32::NAN } else { v })
-    }
     fn look_up(self, table: &[u8; 16], a: I) -> I {
         a.map(|a| bytes(a, 0, |byte, _| table[usize::from(byte)]))
     }
@@ -149,11 +146,14 @@ impl Ints for Wide {
         let bytes = unsafe { p.cast::<[u8; 16]>().read_unaligned() };
         bytes.map(|x| f16::from_bits(u16::from(x) << 8).to_f32())
     }
-    unsafe fn load_e4m3fn_raw(self, p: *const u8) -> F {
+    unsafe fn load_e4m3fn(self, p: *const u8) -> F {
         // SAFETY: the caller's pointer.
         let bytes = unsafe { p.cast::<[u8; 16]>().read_unaligned() };
         bytes.map(|x| {
             let (e, m) = (i32::from(x >> 3 & 15), f32::from(x & 7));
+            if x & 127 == 127 {
+                return f32::NAN;
+            }
             let size = match e {
                 0 => m * 2_f32.powi(-9),
                 _ => (8.0 + m) * 2_f32.powi(e - 10),

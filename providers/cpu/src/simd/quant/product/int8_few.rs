@@ -1,0 +1,91 @@
+//! A few rows against a panel as it comes from memory: each group is decoded once, in registers, for all of them.
+
+use super::int8::{Row, dot, scales, settle, unsigned};
+use super::source::Chunk;
+use crate::simd::lanes::{Simd, Task};
+use crate::simd::quant::panel::Panels;
+use core::marker::PhantomData;
+
+/// Adds `blocks` blocks of a panel to the accumulators of `rows` rows, 1 to 4, `S::LANES` floats each.
+///
+/// # Safety
+/// The chunk and the rows hold the blocks; the accumulators are writable.
+pub unsafe fn run<S: Simd, F: Panels>(
+    s: S,
+    chunk: Chunk,
+    blocks: usize,
+    rows: usize,
+    row: impl Fn(usize) -> Row,
+    acc: *mut f32,
+) {
+    macro_rules! task {
+        ($r:literal) => {
+            s.run(Few::<F, $r> {
+                chunk,
+                blocks,
+                rows: core::array::from_fn(row),
+                acc,
+                format: PhantomData,
+            })
+        };
+    }
+    match rows {
+        1 => task!(1),
+        2 => task!(2),
+        3 => task!(3),
+        4 => task!(4),
+        other => unreachable!("{other} rows are not few"),
+    }
+}
+
+struct Few<F, const R: usize> {
+    chunk: Chunk,
+    blocks: usize,
+    rows: [Row; R],
+    acc: *mut f32,
+    format: PhantomData<F>,
+}
+
+impl<F: Panels, const R: usize> Task for Few<F, R> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        // SAFETY: the contract of `run`: the chunk and the rows hold the blocks.
+        unsafe {
+            let mut acc = [s.splat(0.0); R];
+            for r in 0..R {
+                acc[r] = s.load(self.acc.add(r * S::LANES));
+            }
+            let Chunk { mut body, mut head } = self.chunk;
+            let mut at = 0;
+            for _ in 0..self.blocks {
+                for part in 0..F::ELEMENTS / 32 {
+                    let mut groups = [s.words(0); 8];
+                    for g in 0..8 {
+                        groups[g] = unsigned::<S, F>(s, F::group(s, body, part, g));
+                    }
+                    let scales = scales::<S, F>(s, head, part);
+                    for r in 0..R {
+                        let Row { q, d, x } = self.rows[r];
+                        let q = q.add(32 * at);
+                        let sums = if F::SPLIT {
+                            [
+                                dot::<S, F, 4>(s, &groups[..4], q),
+                                dot::<S, F, 4>(s, &groups[4..], q.add(16)),
+                            ]
+                        } else {
+                            [dot::<S, F, 8>(s, &groups, q); 2]
+                        };
+                        acc[r] = settle::<S, F>(s, acc[r], sums, scales, d.add(at), x.add(2 * at));
+                    }
+                    at += 1;
+                }
+                body = body.add(F::BODY * S::LANES);
+                head = head.add(F::HEAD * S::LANES);
+            }
+            for r in 0..R {
+                s.store(self.acc.add(r * S::LANES), acc[r]);
+            }
+        }
+    }
+}
