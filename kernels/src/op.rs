@@ -136,6 +136,8 @@ pub struct Geometry {
     pub padded: Vec<(String, i64)>,
     /// Operands whose first stride alone has padding (on top of `padded`): pages of a cache that lie apart.
     pub outer_padded: Vec<(String, i64)>,
+    /// Operands of which one dimension repeats its element, with a stride of 0: name and the dimension.
+    pub repeated: Vec<(String, usize)>,
     /// Parameters of [`Op::fill`] that no symbol states: sequence lengths, query lengths.
     pub lengths: Vec<(String, Vec<i64>)>,
 }

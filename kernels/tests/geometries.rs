@@ -29,6 +29,15 @@ fn each_call(op: &Op, mut each: impl FnMut(&str, HostCall)) -> usize {
     geometries.len()
 }
 
+/// Geometries and elements without which a test of an op says little. A probe measures a machine and has few shapes to take.
+fn least(op: &Op) -> (usize, usize) {
+    if op.name.contains("_probe") {
+        (10, 10)
+    } else {
+        (30, 1000)
+    }
+}
+
 #[test]
 fn every_geometry_binds_fills_and_has_an_answer() {
     for op in ops::ALL {
@@ -65,8 +74,9 @@ fn every_geometry_binds_fills_and_has_an_answer() {
                 op.name
             );
         });
+        let (least_count, least_elements) = least(op);
         assert!(
-            count >= 30 && elements > 1000,
+            count >= least_count && elements > least_elements,
             "{}: {count} geometries, {elements} elements",
             op.name
         );
@@ -115,7 +125,8 @@ fn an_answer_does_not_depend_on_how_it_is_asked_for() {
                 }
             }
         });
-        assert!(compared > 100, "{}: only {compared} elements", op.name);
+        let least = if op.name.contains("_probe") { 10 } else { 100 };
+        assert!(compared > least, "{}: only {compared} elements", op.name);
     }
 }
 
@@ -125,6 +136,7 @@ fn filling_is_a_function_of_the_seed() {
         let schema = Arc::new(op.parse().unwrap());
         let geometry = (op.geometries)()
             .into_iter()
+            .filter(|g| g.symbols.iter().all(|s| s.1 > 0))
             .max_by_key(|g| g.symbols.iter().map(|s| s.1).max())
             .unwrap();
         let made = |seed| {

@@ -94,13 +94,14 @@ impl HostCall {
                     .find(|(n, _)| *n == declared.name)
                     .map_or(0, |(_, p)| *p)
             };
-            let tensor = HostTensor::padded(
-                dtype,
-                &shape,
-                of(&geometry.padded),
-                of(&geometry.outer_padded),
-            )
-            .map_err(|e| named(e, &declared.name))?;
+            let repeated = geometry
+                .repeated
+                .iter()
+                .find(|(n, _)| *n == declared.name)
+                .map(|(_, dim)| *dim);
+            let padding = (of(&geometry.padded), of(&geometry.outer_padded));
+            let tensor =
+                lay_out(dtype, &shape, padding, repeated).map_err(|e| named(e, &declared.name))?;
             operands.push(Some(tensor));
         }
         let mut call = Self::bind(schema, operands, &geometry.attrs)?;
@@ -143,6 +144,24 @@ impl HostCall {
     }
 }
 
+/// A fresh tensor with gaps, of which one dimension may repeat its element.
+fn lay_out(
+    dtype: OvertDType,
+    shape: &[i64],
+    (padding, outer): (i64, i64),
+    repeated: Option<usize>,
+) -> Result<HostTensor, HostError> {
+    let Some(dim) = repeated.filter(|&dim| dim < shape.len()) else {
+        return HostTensor::padded(dtype, shape, padding, outer);
+    };
+    // Laid out with the element once, then seen several times.
+    let mut once = shape.to_vec();
+    once[dim] = once[dim].min(1);
+    let mut strides = HostTensor::padded(dtype, &once, padding, outer)?.strides;
+    strides[dim] = 0;
+    HostTensor::with_strides(dtype, shape, &strides)
+}
+
 fn fault(schema: &Schema, geometry: &Geometry, what: String, wanted: &str) -> HostError {
     HostError::Geometry {
         op: schema.name.clone(),
@@ -182,7 +201,12 @@ fn known_names(schema: &Schema, geometry: &Geometry) -> Result<(), HostError> {
         .iter()
         .chain(&geometry.outer_padded)
         .map(|(n, _)| n);
-    for name in dtypes.chain(padded).chain(&geometry.present) {
+    let repeated = geometry.repeated.iter().map(|(n, _)| n);
+    for name in dtypes
+        .chain(padded)
+        .chain(repeated)
+        .chain(&geometry.present)
+    {
         if schema.operand(name).is_none() {
             return Err(fault(
                 schema,

@@ -53,6 +53,12 @@ impl Geometry {
         self
     }
 
+    /// Gives a dimension of an operand the stride 0.
+    pub fn repeated(mut self, operand: &str, dim: usize) -> Self {
+        self.repeated.push((operand.to_owned(), dim));
+        self
+    }
+
     /// Sets a parameter of filling.
     pub fn lengths(mut self, name: &str, values: &[i64]) -> Self {
         self.lengths.push((name.to_owned(), values.to_vec()));

@@ -9,6 +9,9 @@ pub mod gelu_and_mul;
 pub mod greedy_argmax;
 pub mod matmul_bt;
 pub mod memory_probe;
+pub mod moe_combine;
+pub mod moe_grouped_gemm;
+pub mod moe_router_topk;
 pub mod paged_attention;
 pub mod pairwise;
 pub mod reshape_and_cache;
@@ -32,6 +35,9 @@ pub const ALL: &[&Op] = &[
     &greedy_argmax::OP,
     &matmul_bt::OP,
     &memory_probe::OP,
+    &moe_combine::OP,
+    &moe_grouped_gemm::OP,
+    &moe_router_topk::OP,
     &paged_attention::OP,
     &reshape_and_cache::OP,
     &rms_norm::OP,

@@ -131,6 +131,21 @@ fn matmul_bt_reference() {
 }
 
 #[test]
+fn moe_router_topk_reference() {
+    reference(&overt_kernels::ops::moe_router_topk::OP);
+}
+
+#[test]
+fn moe_grouped_gemm_reference() {
+    reference(&overt_kernels::ops::moe_grouped_gemm::OP);
+}
+
+#[test]
+fn moe_combine_reference() {
+    reference(&overt_kernels::ops::moe_combine::OP);
+}
+
+#[test]
 fn paged_attention_reference() {
     reference(&overt_kernels::ops::paged_attention::OP);
 }

@@ -16,6 +16,10 @@ mod geometries;
 mod oracle;
 mod rounded;
 
+pub(crate) use fill::{centre, fill_activations, fill_scales, fill_weight};
+pub(crate) use oracle::Weights;
+pub(crate) use rounded::activations;
+
 use super::support::{no_rules, output_dtype, symbol, touch_all, unit_roundoff};
 use crate::host::HostCall;
 use crate::op::{Op, Rows, Tolerance};

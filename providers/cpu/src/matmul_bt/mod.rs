@@ -5,3 +5,5 @@ mod avx512;
 mod operands;
 mod reference;
 mod tuned;
+
+pub(crate) use reference::{Scales, dot, round_row};

@@ -11,8 +11,8 @@ overt_sdk::kernel! {
     op: &OP,
     tier: Tuned,
     priority: 20,
-    doc: "8-lane f32 with fused multiply-adds, one pass over the keys",
-    handles: ["causal", "window", "softcap", "sinks"],
+    doc: "8-lane f32 with fused multiply-adds, one pass over the keys, long sequences cut in chunks",
+    handles: ["causal", "window", "softcap", "sinks", "k_scale", "v_scale"],
     images: [AVX2.id],
     entries: [BODY.symbol],
     needs: [

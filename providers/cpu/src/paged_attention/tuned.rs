@@ -10,11 +10,15 @@ use overt_sdk::host::{Body, Launch};
 pub fn needs() -> Vec<Clause> {
     let mut clauses = Vec::new();
     for operand in ["query", "k_cache", "v_cache", "out"] {
-        clauses.push(
-            fact(format!("{operand}.dtype"))
-                .is_in([F32, F16, BF16])
+        let dtype = fact(format!("{operand}.dtype"));
+        clauses.push(match operand {
+            "k_cache" | "v_cache" => dtype
+                .is_in([F32, F16, BF16, FP8_E4M3FN, FP8_E5M2, Q8_0, Q4_0, Q5_0, Q5_1])
                 .source("what the bodies decode"),
-        );
+            _ => dtype
+                .is_in([F32, F16, BF16])
+                .source("what the bodies read and write"),
+        });
         clauses.push(
             fact(format!("{operand}.inner_contiguous"))
                 .is(true)
@@ -42,10 +46,13 @@ mod x86 {
     };
     use crate::pool::Pool;
     use crate::simd::Isa;
-    use crate::simd::attention::{AttentionArgs, items, run_item, scratch_len};
-    use crate::vectors::{aligned, available, elements, elements_mut, with_scratch};
+    use crate::simd::attention::{AttentionArgs, Item, Plan, is_kv, merge_item, plan, run_item};
+    use crate::simd::quant::formats::Format;
+    use crate::vectors::{aligned, available, elements, elements_mut, stored, with_scratch};
     use overt_sdk::host::Job;
-    use overt_sdk::{Result, TensorView};
+    use overt_sdk::{Error, Result, TensorView};
+    use std::cell::RefCell;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn strides<const N: usize>(view: &TensorView<'_>) -> Result<[i64; N]> {
         let mut strides = [0; N];
@@ -67,7 +74,7 @@ mod x86 {
     /// The job's attention with the instructions of `isa`.
     pub fn run(job: &Job<'_>, isa: Isa) -> Result<()> {
         available(isa)?;
-        let requests = problem::requests(job)?;
+        problem::requests(job)?;
         let call = job.call();
         let attrs = Attrs::of(job)?;
         let (query, k, v) = (
@@ -78,10 +85,10 @@ mod x86 {
         let (blocks, lens) = (call.operand(BLOCK_TABLE)?, call.operand(SEQ_LENS)?);
         let (start, out) = (call.operand(QUERY_START)?, call.operand(OUT)?);
         let sinks = call.optional(SINKS)?;
-        let ((query_at, query_type), (k_at, k_type)) =
-            (elements(&query, QUERY)?, elements(&k, K_CACHE)?);
-        let ((v_at, v_type), (out_at, out_type)) =
-            (elements(&v, V_CACHE)?, elements_mut(&out, OUT)?);
+        let (query_at, query_type) = elements(&query, QUERY)?;
+        let (out_at, out_type) = elements_mut(&out, OUT)?;
+        let (k_at, k_type) = cache(&k, K_CACHE)?;
+        let (v_at, v_type) = cache(&v, V_CACHE)?;
         let args = AttentionArgs {
             query: query_at,
             query_type,
@@ -109,28 +116,86 @@ mod x86 {
             head_dim: query.dim(2)? as usize,
             value_dim: v.dim(3)? as usize,
             page_size: k.dim(1)? as usize,
-            scale: attrs.scale as f32,
+            scale: (attrs.scale * attrs.k_scale) as f32,
+            v_scale: attrs.v_scale as f32,
             causal: attrs.causal,
             window: attrs.window,
             softcap: attrs.softcap as f32,
         };
-        let scratch = scratch_len(isa, &args);
-        // SAFETY: `problem::requests` has held `query_start` against its extent.
-        let items = unsafe { items(&args) };
-        let keys: i64 = requests.iter().map(|r| r.rows.min(1) * r.len).sum();
-        let each = keys as u64 / requests.len().max(1) as u64;
-        let steps = each.saturating_mul((args.head_dim + args.value_dim) as u64);
-        job.context::<Pool>()?.ranges(items.len(), steps, |range| {
-            with_scratch(scratch, |scratch| {
-                for item in &items[range] {
-                    // SAFETY: `isa` was found on this machine. Operands were resolved from live allocations, bounds-checked and
-                    // aligned, and heads are contiguous by the guard; lengths and block-table entries were held against
-                    // the extents above. Items write disjoint rows of the output, which overlaps no input by the op's schema.
-                    // The stream orders other work on this memory.
-                    unsafe { run_item(isa, &args, item, scratch) }
-                }
+        let pool = job.context::<Pool>()?;
+        // SAFETY: `isa` was found on this machine; `problem::requests` has held the lengths against their extents.
+        let plan = unsafe { plan(isa, &args, pool.threads()) };
+        with_partials(plan.partials, |partials| {
+            let partials = Partials(partials.as_mut_ptr());
+            share(pool, &plan, &plan.items, plan.cost, |item, scratch| {
+                // SAFETY: `isa` was found on this machine. Operands were resolved from live allocations, bounds-checked and
+                // aligned, and heads are contiguous by the guard; lengths and block-table entries were held against the
+                // extents above. Items write disjoint rows of the output, which overlaps no input by the op's schema, and
+                // disjoint parts of the partial results. The stream orders other work on this memory.
+                unsafe { run_item(isa, &args, item, scratch, partials.at()) }
+            });
+            let merged = plan.partials as u64;
+            share(pool, &plan, &plan.merges, merged, |item, scratch| {
+                // SAFETY: as above; all items are done.
+                unsafe { merge_item(isa, &args, item, scratch, partials.at()) }
             });
         });
         Ok(())
+    }
+
+    /// Address and storage of a cache.
+    fn cache(view: &TensorView<'_>, operand: usize) -> Result<(*const u8, Format)> {
+        let (at, format) = stored(view, operand)?;
+        if is_kv(format) {
+            return Ok((at, format));
+        }
+        Err(Error::launch(format!(
+            "operand {operand} is {format:?}, which is no type of a cache"
+        )))
+    }
+
+    /// Runs `f` for every item, each worker taking the next as it is done with one: items differ, and so do threads.
+    fn share(
+        pool: &Pool,
+        plan: &Plan,
+        items: &[Item],
+        cost: u64,
+        f: impl Fn(&Item, &mut [f32]) + Sync,
+    ) {
+        let next = AtomicUsize::new(0);
+        let workers = pool.threads().min(items.len());
+        pool.ranges(workers, cost / workers.max(1) as u64, |_| {
+            with_scratch(plan.scratch, |scratch| {
+                // The counter orders nothing but itself; the pool orders the items' results.
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    f(item, scratch);
+                }
+            });
+        });
+    }
+
+    /// Where partial results lie.
+    struct Partials(*mut f32);
+
+    // SAFETY: workers write disjoint parts, and read them only after all are done.
+    unsafe impl Sync for Partials {}
+
+    impl Partials {
+        fn at(&self) -> *mut f32 {
+            self.0
+        }
+    }
+
+    /// Runs `f` with `len` numbers that the stream's thread keeps, whose contents do not matter.
+    fn with_partials(len: usize, f: impl FnOnce(&mut [f32])) {
+        thread_local! {
+            static PARTIALS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+        }
+        PARTIALS.with_borrow_mut(|partials| {
+            if partials.len() < len {
+                partials.resize(len, 0.0);
+            }
+            f(&mut partials[..len]);
+        });
     }
 }

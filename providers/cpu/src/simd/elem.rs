@@ -76,6 +76,8 @@ pub trait Elem: Copy {
     /// # Safety
     /// The head's elements are writable at `p`.
     unsafe fn store_head<S: Simd>(s: S, p: *mut Self, v: S::V, head: S::Head);
+    /// What a load of stored lanes would yield.
+    fn rounded<S: Simd>(s: S, v: S::V) -> S::V;
 }
 
 impl Elem for f32 {
@@ -98,6 +100,10 @@ impl Elem for f32 {
     unsafe fn store_head<S: Simd>(s: S, p: *mut Self, v: S::V, head: S::Head) {
         // SAFETY: the same contract.
         unsafe { s.store_head(p, v, head) }
+    }
+    #[inline(always)]
+    fn rounded<S: Simd>(_: S, v: S::V) -> S::V {
+        v
     }
 }
 
@@ -123,6 +129,10 @@ macro_rules! elem16 {
             unsafe fn store_head<S: Simd>(s: S, p: *mut Self, v: S::V, head: S::Head) {
                 // SAFETY: the same contract; the type is a transparent u16.
                 unsafe { s.store16_head(p.cast(), s.$to(v), head) }
+            }
+            #[inline(always)]
+            fn rounded<S: Simd>(s: S, v: S::V) -> S::V {
+                s.$from(s.$to(v))
             }
         }
     };

@@ -1,0 +1,4 @@
+//! Kernels of `moe_combine`.
+
+mod operands;
+mod reference;

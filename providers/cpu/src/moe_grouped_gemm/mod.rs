@@ -1,0 +1,5 @@
+//! Kernels of `moe_grouped_gemm`.
+
+mod operands;
+mod reference;
+mod sorted;

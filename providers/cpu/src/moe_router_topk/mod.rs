@@ -1,0 +1,4 @@
+//! Kernels of `moe_router_topk`.
+
+mod problem;
+mod reference;
