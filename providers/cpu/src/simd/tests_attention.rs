@@ -1,8 +1,10 @@
 //! `paged_attention` against softmax in f64, over odd shapes, types and batches, and bit by bit against itself.
 
 use super::ElemType;
-use super::attention::{AttentionArgs, Item, items, rows_per_item, run_item_on, scratch_len_on};
+use super::attention::{AttentionArgs, CHUNK, is_kv, merge_item_on, plan_on, run_item_on};
 use super::lanes::Simd;
+use super::quant::formats::Format;
+use super::quant::tests_support::{random_row, value};
 use super::tests_support::{ForEach, Memory, Random, TYPES, for_each, rounding};
 
 #[derive(Clone)]
@@ -12,7 +14,10 @@ struct Shape {
     page: usize,
     /// Query rows and keys of each request.
     requests: Vec<[usize; 2]>,
-    types: [ElemType; 4],
+    /// Of query and output.
+    types: [ElemType; 2],
+    /// Of keys and values.
+    formats: [Format; 2],
     causal: bool,
     window: i64,
     softcap: f32,
@@ -26,7 +31,8 @@ impl Default for Shape {
             dims: [16, 16],
             page: 16,
             requests: vec![[1, 20]],
-            types: [ElemType::F32; 4],
+            types: [ElemType::F32; 2],
+            formats: [Format::F32; 2],
             causal: true,
             window: 0,
             softcap: 0.0,
@@ -39,19 +45,69 @@ impl Default for Shape {
 struct Case {
     shape: Shape,
     query: Memory,
-    k: Memory,
-    v: Memory,
-    /// Strides of K and V.
-    strides: [[i64; 3]; 2],
+    /// Keys and values.
+    caches: [Cache; 2],
     table: Vec<i32>,
     columns: usize,
     seq_lens: Vec<i32>,
     starts: Vec<i32>,
     sinks: Vec<f32>,
     scale: f32,
+    v_scale: f32,
 }
 
 const PAD: usize = 3;
+
+/// Keys or values. Every bit that is not one of theirs is set, which is NaN in every format.
+#[derive(Clone)]
+struct Cache {
+    format: Format,
+    bytes: Vec<u8>,
+    /// Of pages, slots and heads, in elements.
+    strides: [i64; 3],
+}
+
+impl Cache {
+    fn new(format: Format, blocks: usize, page: usize, heads: usize, width: usize) -> Self {
+        let gap = |n: i64| if format.is_blocks() { 32 } else { n };
+        let head = width as i64 + gap(PAD as i64);
+        let slot = head * heads as i64 + gap(1);
+        let strides = [slot * page as i64 + gap(5), slot, head];
+        // One element is the least alignment that a plain type needs; the rest is up to the allocator.
+        let bytes = vec![0xff; format.bytes_for(blocks * strides[0] as usize)];
+        Cache {
+            format,
+            bytes,
+            strides,
+        }
+    }
+
+    /// Byte offset of a vector.
+    fn at(&self, block: i64, slot: usize, head: usize) -> usize {
+        let s = &self.strides;
+        let element = block * s[0] + slot as i64 * s[1] + head as i64 * s[2];
+        self.format.bytes_for(element as usize)
+    }
+
+    fn put(&mut self, at: usize, width: usize, random: &mut Random) {
+        let mut row = random_row(self.format, width, random);
+        if matches!(self.format, Format::E4m3fn | Format::E5m2) {
+            // The upper bit of the exponent off: below two.
+            row.iter_mut().for_each(|byte| *byte &= 0xbf);
+        }
+        self.bytes[at..at + row.len()].copy_from_slice(&row);
+    }
+}
+
+/// About the greatest element that [`Cache::put`] makes.
+fn size(format: Format) -> f32 {
+    match format {
+        Format::F32 | Format::F16 | Format::Bf16 => 1.0,
+        Format::E4m3fn | Format::E5m2 => 2.0,
+        Format::Q8_0 | Format::Q4_0 | Format::Q5_0 => 3.0,
+        _ => 7.0,
+    }
+}
 
 impl Case {
     fn new(shape: Shape, seed: u64) -> Self {
@@ -71,17 +127,11 @@ impl Case {
             order.swap(i, random.below(i + 1));
         }
         let rows: usize = shape.requests.iter().map(|r| r[0]).sum();
-        let strides = [d, dv].map(|width| {
-            let head = (width + PAD) as i64;
-            let slot = head * hkv as i64 + 1;
-            [slot * shape.page as i64 + 5, slot, head]
-        });
-        let nan =
-            |ty, strides: &[i64; 3]| Memory::filled(ty, blocks * strides[0] as usize, |_| f32::NAN);
-        let (mut k, mut v) = (
-            nan(shape.types[1], &strides[0]),
-            nan(shape.types[2], &strides[1]),
-        );
+        let [k, v] = shape.formats;
+        let mut caches = [
+            Cache::new(k, blocks, shape.page, hkv, d),
+            Cache::new(v, blocks, shape.page, hkv, dv),
+        ];
         let mut table = vec![i32::MAX; shape.requests.len() * columns];
         let mut next = 0;
         for (r, [_, len]) in shape.requests.iter().enumerate() {
@@ -91,15 +141,10 @@ impl Case {
                     next += 1;
                 }
                 let block = i64::from(table[r * columns + key / shape.page]);
-                let slot = (key % shape.page) as i64;
-                for head in 0..hkv as i64 {
-                    for (memory, strides, width) in
-                        [(&mut k, &strides[0], d), (&mut v, &strides[1], dv)]
-                    {
-                        let at = block * strides[0] + slot * strides[1] + head * strides[2];
-                        for i in 0..width {
-                            memory.set(at as usize + i, random.unit());
-                        }
+                for head in 0..hkv {
+                    for (cache, width) in caches.iter_mut().zip([d, dv]) {
+                        let at = cache.at(block, key % shape.page, head);
+                        cache.put(at, width, &mut random);
                     }
                 }
             }
@@ -121,19 +166,18 @@ impl Case {
             Vec::new()
         };
         let seq_lens = shape.requests.iter().map(|r| r[1] as i32).collect();
-        let scale = 1.7 / (d as f32).sqrt();
+        let scale = 1.7 / (d as f32).sqrt() / size(k);
         Case {
             shape,
             query,
-            k,
-            v,
-            strides,
+            caches,
             table,
             columns,
             seq_lens,
             starts,
             sinks,
             scale,
+            v_scale: 1.0,
         }
     }
 
@@ -144,12 +188,12 @@ impl Case {
             query: self.query.as_ptr(),
             query_type: self.query.ty,
             query_strides: [(hq * (d + PAD)) as i64, (d + PAD) as i64],
-            k_cache: self.k.as_ptr(),
-            k_type: self.k.ty,
-            k_strides: self.strides[0],
-            v_cache: self.v.as_ptr(),
-            v_type: self.v.ty,
-            v_strides: self.strides[1],
+            k_cache: self.caches[0].bytes.as_ptr(),
+            k_type: self.caches[0].format,
+            k_strides: self.caches[0].strides,
+            v_cache: self.caches[1].bytes.as_ptr(),
+            v_type: self.caches[1].format,
+            v_strides: self.caches[1].strides,
             out: out.as_mut_ptr(),
             out_type: out.ty,
             out_strides: [(hq * (dv + PAD)) as i64, (dv + PAD) as i64],
@@ -172,31 +216,34 @@ impl Case {
             value_dim: dv,
             page_size: self.shape.page,
             scale: self.scale,
+            v_scale: self.v_scale,
             causal: self.shape.causal,
             window: self.shape.window,
             softcap: self.shape.softcap,
         }
     }
 
-    /// Output rows of `dv + PAD` elements, 7 where nothing was written. `step` cuts items into that many rows.
-    fn run<S: Simd>(&self, s: S, step: usize) -> Memory {
+    /// Output rows of `dv + PAD` elements, 7 where nothing was written. Items cost at most `most`.
+    fn run<S: Simd>(&self, s: S, most: u64) -> Memory {
         let rows = *self.starts.last().unwrap() as usize * self.shape.heads[0];
         let mut out = Memory::filled(
-            self.shape.types[3],
+            self.shape.types[1],
             rows * (self.shape.dims[1] + PAD),
             |_| 7.0,
         );
         let args = self.args(&mut out);
-        let mut scratch = vec![f32::NAN; scratch_len_on(s, &args)];
-        // SAFETY: the operands are the test's own and as large as the arguments say.
-        for item in unsafe { items(&args) } {
-            for start in item.rows.clone().step_by(step) {
-                let item = Item {
-                    rows: start..item.rows.end.min(start.saturating_add(step)),
-                    ..item
-                };
-                // SAFETY: as above; the token is available.
-                unsafe { run_item_on(s, &args, &item, &mut scratch) };
+        // SAFETY: the operands are the test's own and as large as the arguments say; the token is available.
+        unsafe {
+            let plan = plan_on(s, &args, |_| most);
+            let mut partials = vec![f32::NAN; plan.partials];
+            let mut scratch = vec![f32::NAN; plan.scratch];
+            let partials = partials.as_mut_ptr();
+            // In another order than they were made in.
+            for item in plan.items.iter().rev() {
+                run_item_on(s, &args, item, &mut scratch, partials);
+            }
+            for item in plan.merges.iter().rev() {
+                merge_item_on(s, &args, item, &mut scratch, partials);
             }
         }
         out
@@ -218,7 +265,11 @@ impl Case {
             }
             let at = self.place(0, request, key, head / (hq / hkv));
             let dot: f64 = (0..d)
-                .map(|i| self.query.get((token * hq + head) * (d + PAD) + i) * self.k.get(at + i))
+                .map(|i| {
+                    let cache = &self.caches[0];
+                    self.query.get((token * hq + head) * (d + PAD) + i)
+                        * value(cache.format, &cache.bytes[at..], i)
+                })
                 .sum();
             let x = dot * f64::from(self.scale);
             let cap = f64::from(shape.softcap);
@@ -243,8 +294,7 @@ impl Case {
 
     fn place(&self, which: usize, request: usize, key: usize, head: usize) -> usize {
         let block = i64::from(self.table[request * self.columns + key / self.shape.page]);
-        let s = &self.strides[which];
-        (block * s[0] + (key % self.shape.page) as i64 * s[1] + head as i64 * s[2]) as usize
+        self.caches[which].at(block, key % self.shape.page, head)
     }
 
     fn check(&self, out: &Memory, name: &str) {
@@ -267,24 +317,26 @@ impl Case {
                             .enumerate()
                             .filter(|(_, w)| **w > 0.0)
                             .map(|(key, w)| {
-                                w * self
-                                    .v
-                                    .get(self.place(1, request, key, head / (hq / hkv)) + i)
+                                let at = self.place(1, request, key, head / (hq / hkv));
+                                let cache = &self.caches[1];
+                                w * value(cache.format, &cache.bytes[at..], i)
                             })
-                            .sum();
-                        // Scores up to about ten, with 2⁻²⁴ each of their size; values below one.
-                        let limit = 4e-6
+                            .sum::<f64>()
+                            * f64::from(self.v_scale);
+                        // Scores up to about ten, with 2⁻²⁴ each of their size.
+                        let limit = 4e-6 * f64::from(size(shape.formats[1]) * self.v_scale)
                             + want.abs() * rounding(out.ty) * 1.001
                             + if out.ty == ElemType::F16 { 3e-8 } else { 0.0 };
                         assert!(
                             (got - want).abs() <= limit,
                             "{name}: request {request}, row {row}, head {head}, element {i}: {got}; wanted {want} within {limit:e}\n\
-                             heads {:?}, dims {:?}, page {}, requests {:?}, types {:?}, causal {}, window {}, cap {}, sinks {}",
+                             heads {:?}, dims {:?}, page {}, requests {:?}, types {:?}, formats {:?}, causal {}, window {}, cap {}, sinks {}",
                             shape.heads,
                             shape.dims,
                             shape.page,
                             shape.requests,
                             shape.types,
+                            shape.formats,
                             shape.causal,
                             shape.window,
                             shape.softcap,
@@ -303,7 +355,7 @@ impl ForEach for Shapes {
     fn check<S: Simd>(&mut self, s: S, name: &str) {
         for (i, shape) in self.0.iter().enumerate() {
             let case = Case::new(shape.clone(), i as u64);
-            case.check(&case.run(s, usize::MAX), name);
+            case.check(&case.run(s, u64::MAX), name);
         }
     }
 }
@@ -347,23 +399,36 @@ fn every_head_width_and_ratio_is_right() {
 
 #[test]
 fn every_mix_of_types_is_right() {
+    let formats = || Format::ALL.into_iter().filter(|f| is_kv(*f));
     let mut shapes = Vec::new();
-    for q in TYPES {
-        for k in TYPES {
-            for v in TYPES {
-                for out in TYPES {
-                    // Few rows decode in registers, many rows decode to scratch.
-                    for queries in [1, 9] {
-                        let requests = vec![[queries, 75]];
-                        shapes.push(Shape {
-                            dims: [21, 37],
-                            types: [q, k, v, out],
-                            requests,
-                            ..Shape::default()
-                        });
-                    }
+    for k in formats() {
+        for v in formats() {
+            let wide = k.is_blocks() || v.is_blocks();
+            for dims in [[32, 64], [96, 32], [21, 37]] {
+                if wide && dims[0] == 21 {
+                    continue;
+                }
+                // Few rows decode in registers, many rows share panels.
+                for (queries, heads) in [(1, [1, 1]), (1, [8, 2]), (9, [2, 1])] {
+                    shapes.push(Shape {
+                        heads,
+                        dims,
+                        formats: [k, v],
+                        requests: vec![[queries, 75]],
+                        ..Shape::default()
+                    });
                 }
             }
+        }
+    }
+    for query in TYPES {
+        for out in TYPES {
+            shapes.push(Shape {
+                dims: [21, 37],
+                types: [query, out],
+                requests: vec![[1, 75], [9, 75]],
+                ..Shape::default()
+            });
         }
     }
     for_each(&mut Shapes(shapes));
@@ -417,43 +482,74 @@ struct Batches;
 
 impl ForEach for Batches {
     fn check<S: Simd>(&mut self, s: S, name: &str) {
-        for types in [
-            [ElemType::F32; 4],
-            [ElemType::Bf16, ElemType::Bf16, ElemType::F16, ElemType::F32],
+        for (types, formats) in [
+            ([ElemType::F32; 2], [Format::F32; 2]),
+            ([ElemType::Bf16, ElemType::F32], [Format::Bf16, Format::F16]),
+            ([ElemType::F16, ElemType::F32], [Format::Q8_0, Format::Q5_1]),
         ] {
+            let dims = if formats[0].is_blocks() {
+                [64, 32]
+            } else {
+                [40, 36]
+            };
             for (heads, window) in [([3, 1], 0), ([8, 2], 50), ([16, 1], 0), ([1, 1], 9)] {
                 let requests = vec![[70, 190], [1, 64], [0, 5], [1, 129], [6, 2]];
                 let shape = Shape {
                     heads,
                     window,
                     types,
-                    dims: [40, 36],
+                    formats,
+                    dims,
                     requests,
                     ..Shape::default()
                 };
-                let case = Case::new(shape, 5);
-                let whole = case.run(s, usize::MAX);
-                case.check(&whole, name);
-                for step in [1, 2, 5] {
-                    assert!(
-                        case.run(s, step) == whole,
-                        "{name}: items of {step} rows give other bits, {heads:?}"
+                Case::new(shape, 5).holds_in_parts(s, name);
+            }
+            // Sequences of several chunks, and a window that begins in one and ends in the next.
+            for (heads, window) in [([2, 1], 0), ([10, 5], 200), ([33, 1], 0)] {
+                let requests = vec![[3, 2 * CHUNK + 1], [1, CHUNK + 70], [1, CHUNK]];
+                let shape = Shape {
+                    heads,
+                    window,
+                    types,
+                    formats,
+                    dims,
+                    requests,
+                    sinks: true,
+                    ..Shape::default()
+                };
+                Case::new(shape, 6).holds_in_parts(s, name);
+            }
+        }
+    }
+}
+
+impl Case {
+    /// The whole call is right, and has the same bits however it is cut, and each row the same alone.
+    fn holds_in_parts<S: Simd>(&self, s: S, name: &str) {
+        let heads = self.shape.heads;
+        let whole = self.run(s, u64::MAX);
+        self.check(&whole, name);
+        for most in [1, 100_000] {
+            assert!(
+                self.run(s, most) == whole,
+                "{name}: items of at most {most} give other bits, {heads:?}"
+            );
+        }
+        // Each request alone, one query row at a time: the row as decode would compute it.
+        for request in 0..self.shape.requests.len() {
+            for row in 0..self.shape.requests[request][0] {
+                let alone = self
+                    .alone(request, row)
+                    .run(s, if row % 2 == 0 { 1 } else { u64::MAX });
+                let width = heads[0] * (self.shape.dims[1] + PAD);
+                let at = (self.starts[request] as usize + row) * width;
+                for i in 0..width {
+                    assert_eq!(
+                        alone.get(i).to_bits(),
+                        whole.get(at + i).to_bits(),
+                        "{name}: request {request}, row {row} alone gives other bits, {heads:?}"
                     );
-                }
-                // Each request alone, one query row at a time: the row as decode would compute it.
-                for request in 0..case.shape.requests.len() {
-                    for row in 0..case.shape.requests[request][0] {
-                        let alone = case.alone(request, row).run(s, usize::MAX);
-                        let width = heads[0] * (36 + PAD);
-                        let at = (case.starts[request] as usize + row) * width;
-                        for i in 0..width {
-                            assert_eq!(
-                                alone.get(i).to_bits(),
-                                whole.get(at + i).to_bits(),
-                                "{name}: request {request}, row {row} alone gives other bits, {heads:?}"
-                            );
-                        }
-                    }
                 }
             }
         }
@@ -473,15 +569,14 @@ impl Case {
                 ..self.shape.clone()
             },
             query: Memory::filled(self.query.ty, width, |i| self.query.get(at + i) as f32),
-            k: self.k.clone(),
-            v: self.v.clone(),
-            strides: self.strides,
+            caches: self.caches.clone(),
             table: self.table[request * self.columns..][..self.columns].to_vec(),
             columns: self.columns,
             seq_lens: vec![len as i32],
             starts: vec![0, 1],
             sinks: self.sinks.clone(),
             scale: self.scale,
+            v_scale: self.v_scale,
         }
     }
 }
@@ -506,14 +601,10 @@ impl ForEach for Poison {
                 },
                 9,
             );
-            let clean = case.run(s, usize::MAX);
+            let clean = case.run(s, u64::MAX);
             let at = case.place(which, 0, 75, 0);
-            if which == 0 {
-                case.k.set(at, f32::NAN)
-            } else {
-                case.v.set(at, f32::NAN)
-            }
-            let out = case.run(s, usize::MAX);
+            case.caches[which].bytes[at..at + 4].fill(0xff);
+            let out = case.run(s, u64::MAX);
             for row in 0..12 {
                 for i in 0..3 * (16 + PAD) {
                     let at = row * 3 * (16 + PAD) + i;
@@ -542,7 +633,7 @@ impl ForEach for Poison {
             4,
         );
         case.scale = 1e6;
-        case.check(&case.run(s, usize::MAX), name);
+        case.check(&case.run(s, u64::MAX), name);
         // A sink of −∞ takes nothing; of a great value, everything.
         let mut case = Case::new(
             Shape {
@@ -552,7 +643,7 @@ impl ForEach for Poison {
             4,
         );
         case.sinks = vec![f32::NEG_INFINITY, 1e30];
-        let out = case.run(s, usize::MAX);
+        let out = case.run(s, u64::MAX);
         case.check(&out, name);
         assert!((0..16).all(|i| out.get(16 + PAD + i) == 0.0), "{name}");
     }
@@ -563,26 +654,127 @@ fn what_a_row_does_not_see_cannot_reach_it() {
     for_each(&mut Poison);
 }
 
+/// Rows whose keys end around every place where a chunk or a tile does, and windows that begin there.
 #[test]
-fn items_cover_every_row_once() {
-    let requests = vec![[7, 9], [0, 4], [130, 200], [1, 1]];
-    let case = Case::new(
-        Shape {
-            heads: [9, 3],
-            requests,
-            ..Shape::default()
-        },
-        1,
-    );
-    let mut out = Memory::filled(ElemType::F32, 1, |_| 0.0);
-    let args = case.args(&mut out);
-    let mut seen = vec![0; 138 * 3];
-    // SAFETY: `query_start` is the test's own.
-    for item in unsafe { items(&args) } {
-        assert!(item.rows.len() <= rows_per_item(&args) && !item.rows.is_empty());
-        for row in item.rows {
-            seen[(case.starts[item.request] as usize + row) * 3 + item.kv_head] += 1;
+fn lengths_around_chunks_and_tiles_are_right() {
+    let mut shapes = Vec::new();
+    for len in [
+        CHUNK - 1,
+        CHUNK,
+        CHUNK + 1,
+        CHUNK + 63,
+        CHUNK + 64,
+        CHUNK + 65,
+        2 * CHUNK - 1,
+        2 * CHUNK,
+        2 * CHUNK + 1,
+    ] {
+        for (queries, heads) in [(1, [2, 1]), (3, [5, 1]), (12, [2, 2])] {
+            for window in [0, 2, CHUNK - 1, CHUNK, CHUNK + 1] {
+                shapes.push(Shape {
+                    heads,
+                    dims: [8, 12],
+                    requests: vec![[queries, len]],
+                    window: window as i64,
+                    sinks: len % 2 == 0,
+                    ..Shape::default()
+                });
+            }
         }
     }
-    assert!(seen.iter().all(|&n| n == 1));
+    for_each(&mut Shapes(shapes));
+}
+
+struct Scaled;
+
+impl ForEach for Scaled {
+    fn check<S: Simd>(&mut self, s: S, name: &str) {
+        let mut case = Case::new(
+            Shape {
+                formats: [Format::E4m3fn, Format::Q4_0],
+                dims: [32, 32],
+                requests: vec![[1, CHUNK + 9], [20, 30]],
+                ..Shape::default()
+            },
+            3,
+        );
+        case.v_scale = 0.375;
+        case.check(&case.run(s, u64::MAX), name);
+        case.check(&case.run(s, 1), name);
+    }
+}
+
+#[test]
+fn values_are_scaled() {
+    for_each(&mut Scaled);
+}
+
+struct Covers;
+
+impl ForEach for Covers {
+    fn check<S: Simd>(&mut self, s: S, name: &str) {
+        let requests = vec![[7, 1300], [0, 4], [130, 200], [1, 1], [1, 2000], [4, 3]];
+        let case = Case::new(
+            Shape {
+                heads: [9, 3],
+                requests: requests.clone(),
+                ..Shape::default()
+            },
+            1,
+        );
+        let mut out = Memory::filled(ElemType::F32, 1, |_| 0.0);
+        let args = case.args(&mut out);
+        for most in [1, 10_000, 200_000, u64::MAX] {
+            // SAFETY: lengths are the test's own.
+            let plan = unsafe { plan_on(s, &args, |_| most) };
+            let mut written = vec![0; 143 * 9];
+            let mut chunks = std::collections::HashSet::new();
+            for item in &plan.items {
+                assert!(!item.rows.is_empty() && !item.kv_heads.is_empty());
+                for head in item.kv_heads.clone() {
+                    for row in item.rows.clone() {
+                        if item.partial.is_none() {
+                            written[(case.starts[item.request] as usize * 3 + row) * 3 + head] += 1;
+                        }
+                        for chunk in item.chunks.clone() {
+                            assert!(
+                                chunks.insert((item.request, row, head, chunk)),
+                                "{name}: a chunk is worked on twice"
+                            );
+                        }
+                    }
+                }
+            }
+            for item in &plan.merges {
+                for head in item.kv_heads.clone() {
+                    for row in item.rows.clone() {
+                        written[(case.starts[item.request] as usize * 3 + row) * 3 + head] += 1;
+                    }
+                }
+            }
+            assert!(
+                written.iter().all(|&n| n == 1),
+                "{name}: every row is written once"
+            );
+            for (request, [queries, len]) in requests.iter().enumerate() {
+                for row in 0..queries * 3 {
+                    let last = len.saturating_sub(queries - row / 3);
+                    for chunk in 0..last.div_ceil(CHUNK) {
+                        for head in 0..3 {
+                            assert!(
+                                chunks.contains(&(request, row, head, chunk)),
+                                "{name}: request {request}, row {row} lacks chunk {chunk}"
+                            );
+                        }
+                    }
+                }
+            }
+            assert_eq!(plan.merges.is_empty(), most == u64::MAX);
+        }
+    }
+}
+
+#[test]
+fn items_cover_every_row_and_chunk_once() {
+    for_each(&mut Covers);
 }

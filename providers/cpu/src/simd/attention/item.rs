@@ -1,82 +1,79 @@
-//! One item: the walk over the tiles of keys.
+//! One item: the walk over its chunks, tiles and KV heads.
 //!
-//! What makes it batch-invariant: tiles lie at fixed positions of the sequence; a row skips a tile of which it sees nothing,
-//! and otherwise takes part with exactly the keys it sees; inside a tile its products, weights and values are computed in an
-//! order that the other rows of the item do not change (`dot.rs`, `softmax.rs`, `values.rs`); decoding is exact, so decoding
-//! once to scratch or at each use is the same.
+//! What makes it batch-invariant: chunks and tiles lie at fixed positions of the sequence; a row skips a tile of which it sees
+//! nothing, and otherwise takes part with exactly the keys it sees; inside a tile its products, weights and values are computed
+//! in an order that the other rows of the item do not change (`scores.rs`, `softmax.rs`, `values.rs`); decoding is exact, so
+//! decoding once to a panel or at each use is the same; and every chunk begins with nothing, whoever works on it, and is merged
+//! by the same operation (`state.rs`).
 
 use super::super::convert::{decode, encode};
-use super::super::dot::{next_height, with_height};
-use super::super::elem::{ElemType, with_elem};
 use super::super::lanes::Simd;
 use super::super::scratch::{Cutter, len_for};
-use super::pages::{Vectors, find, pack};
-use super::scores::Scores;
-use super::softmax::{Running, Weights};
-use super::values::Values;
-use super::{AttentionArgs, Item, KEYS, rows_per_item};
-use core::marker::PhantomData;
+use super::pages::Found;
+use super::softmax::Running;
+use super::state::{Rows, rows_len};
+use super::unit::Unit;
+use super::{AttentionArgs, CHUNK, Item, TILE};
 use core::ops::Range;
 
-/// Scratch memory of an item, cut up. Rows are query rows times the heads of the group, heads innermost.
-struct Parts<'a> {
-    /// Queries, `d` floats a row, zero behind the head dimension.
-    query: &'a mut [f32],
-    /// Output before it is divided by the sum of the weights, `dv` floats a row.
-    out: &'a mut [f32],
-    /// Scores and then weights, [`KEYS`] a row.
-    scores: &'a mut [f32],
-    /// What a row's output so far is to be multiplied by.
-    factors: &'a mut [f32],
-    /// Running maximum and sum, two floats a row.
-    running: &'a mut [f32],
-    /// A tile of keys decoded, `d` floats a key.
-    keys: &'a mut [f32],
-    /// A tile of values decoded, `dv` floats a key.
-    values: &'a mut [f32],
-}
-
-impl<'a> Parts<'a> {
-    fn sizes<S: Simd>(args: &AttentionArgs) -> [usize; 7] {
-        let rows = rows_per_item(args) * args.group();
-        let (d, dv) = padded::<S>(args);
-        [
-            rows * d,
-            rows * dv,
-            rows * KEYS,
-            rows,
-            rows * 2,
-            KEYS * d,
-            KEYS * dv,
-        ]
-    }
-
-    fn cut<S: Simd>(args: &AttentionArgs, scratch: &'a mut [f32]) -> Self {
-        let mut cutter = Cutter::new(scratch);
-        let [query, out, scores, factors, running, keys, values] =
-            Self::sizes::<S>(args).map(|n| cutter.cut(n));
-        Parts {
-            query,
-            out,
-            scores,
-            factors,
-            running,
-            keys,
-            values,
-        }
-    }
-}
-
-pub fn scratch_len<S: Simd>(_s: S, args: &AttentionArgs) -> usize {
-    len_for(&Parts::sizes::<S>(args))
-}
-
 /// The head dimensions in whole vectors.
-fn padded<S: Simd>(args: &AttentionArgs) -> (usize, usize) {
+pub fn padded<S: Simd>(args: &AttentionArgs) -> (usize, usize) {
     (
         args.head_dim.next_multiple_of(S::LANES),
         args.value_dim.next_multiple_of(S::LANES),
     )
+}
+
+/// Scratch memory of an item, cut up.
+struct Parts<'a> {
+    /// Queries, `d` floats a row, zero behind the head dimension; by KV head.
+    query: &'a mut [f32],
+    /// What rows gather in one chunk, by KV head; unused if it goes to the partial results.
+    chunk: &'a mut [f32],
+    /// What rows have gathered in all chunks, by KV head.
+    total: &'a mut [f32],
+    /// Of one KV head at a time.
+    work: super::unit::Parts<'a>,
+}
+
+fn sizes<S: Simd>(args: &AttentionArgs, item: &Item) -> [usize; 7] {
+    let (rows, heads) = (item.rows.len(), item.kv_heads.len());
+    let (d, dv) = padded::<S>(args);
+    let gathered = heads * rows_len(rows, dv);
+    let [scores, factors, keys, values] = super::unit::sizes::<S>(args, rows, heads);
+    [
+        heads * rows * d,
+        gathered,
+        gathered,
+        scores,
+        factors,
+        keys,
+        values,
+    ]
+}
+
+/// Floats of scratch memory for this item.
+pub fn scratch_len<S: Simd>(_s: S, args: &AttentionArgs, item: &Item) -> usize {
+    len_for(&sizes::<S>(args, item))
+}
+
+impl<'a> Parts<'a> {
+    fn cut<S: Simd>(args: &AttentionArgs, item: &Item, scratch: &'a mut [f32]) -> Self {
+        let mut cutter = Cutter::new(scratch);
+        let [query, chunk, total, scores, factors, keys, values] =
+            sizes::<S>(args, item).map(|n| cutter.cut(n));
+        Parts {
+            query,
+            chunk,
+            total,
+            work: super::unit::Parts {
+                scores,
+                factors,
+                keys,
+                values,
+            },
+        }
+    }
 }
 
 /// What is worked on.
@@ -84,88 +81,113 @@ struct Work<'a, S> {
     s: S,
     args: &'a AttentionArgs,
     item: &'a Item,
-    group: usize,
-    /// Rows with their heads.
-    rows: usize,
-    seq_len: usize,
-    /// Position in the sequence of the first query row.
-    position: i64,
-    /// First query row in the operand.
+    /// First query row of the request, in the operand.
     first_row: usize,
 }
 
 /// # Safety
 /// As for [`super::run_item`].
-pub unsafe fn run<S: Simd>(s: S, args: &AttentionArgs, item: &Item, scratch: &mut [f32]) {
-    assert!(
-        item.rows.len() <= rows_per_item(args),
-        "{} rows in one item",
-        item.rows.len()
-    );
+pub unsafe fn run<S: Simd>(
+    s: S,
+    args: &AttentionArgs,
+    item: &Item,
+    scratch: &mut [f32],
+    partials: *mut f32,
+) {
     // SAFETY: the caller's contract.
-    let (seq_len, query) = unsafe { (args.seq_len(item.request), args.query_rows(item.request)) };
-    let position = seq_len as i64 - query.len() as i64 + item.rows.start as i64;
-    let (group, first_row) = (args.group(), query.start + item.rows.start);
+    let first_row = unsafe { args.query_rows(item.request) }.start;
     let work = Work {
         s,
         args,
         item,
-        group,
-        rows: item.rows.len() * group,
-        seq_len,
-        position,
         first_row,
     };
-    if work.rows == 0 {
-        return;
-    }
-    let mut parts = Parts::cut::<S>(args, scratch);
+    let mut parts = Parts::cut::<S>(args, item, scratch);
     // SAFETY: the caller's contract, passed on.
     unsafe {
         work.begin(&mut parts);
-        work.walk(&mut parts);
-        work.end(&parts);
+        match item.partial {
+            None => {
+                work.walk(&mut parts, None);
+                work.end(&mut parts);
+            }
+            Some(at) => work.walk(&mut parts, Some(partials.add(at))),
+        }
+    }
+}
+
+/// Merges the partial results of an item's rows, and writes their output.
+///
+/// # Safety
+/// As for [`super::merge_item`].
+pub unsafe fn merge<S: Simd>(
+    s: S,
+    args: &AttentionArgs,
+    item: &Item,
+    scratch: &mut [f32],
+    partials: *mut f32,
+) {
+    // SAFETY: the caller's contract.
+    let first_row = unsafe { args.query_rows(item.request) }.start;
+    let work = Work {
+        s,
+        args,
+        item,
+        first_row,
+    };
+    let mut parts = Parts::cut::<S>(args, item, scratch);
+    let (rows, (_, dv)) = (item.rows.len(), padded::<S>(args));
+    let unit = rows_len(rows, dv);
+    let at = item.partial.unwrap_or_default();
+    // SAFETY: the caller's contract, passed on. An item's partial results are those of its first KV head and chunk, and those of
+    // the same head in the next chunk follow behind all heads.
+    unsafe {
+        work.clear_totals(&mut parts);
+        for chunk in item.chunks.clone() {
+            for head in 0..item.kv_heads.len() {
+                let before = (chunk - item.chunks.start) * args.kv_heads + head;
+                let memory =
+                    core::slice::from_raw_parts_mut(partials.add(at + before * unit), unit);
+                let part = Rows::of(memory, rows, dv);
+                work.merge(
+                    &mut parts.total[head * unit..(head + 1) * unit],
+                    &part,
+                    chunk,
+                );
+            }
+        }
+        work.end(&mut parts);
     }
 }
 
 impl<S: Simd> Work<'_, S> {
-    /// Keys that a row sees.
-    fn visible(&self, row: usize) -> Range<usize> {
-        self.args
-            .visible(self.position + (row / self.group) as i64, self.seq_len)
+    /// Byte offset of a row in the queries or the output, in elements.
+    fn place(&self, head: usize, row: usize, strides: &[i64; 2]) -> isize {
+        let group = self.args.group();
+        let row = self.item.rows.start + row;
+        let token = (self.first_row + row / group) as i64;
+        let head = ((self.item.kv_heads.start + head) * group + row % group) as i64;
+        (token * strides[0] + head * strides[1]) as isize
     }
 
-    /// Byte offset of a row in the queries or the output.
-    fn place(&self, row: usize, strides: &[i64; 2], ty: ElemType) -> isize {
-        let token = (self.first_row + row / self.group) as i64;
-        let head = (self.item.kv_head * self.group + row % self.group) as i64;
-        (token * strides[0] + head * strides[1]) as isize * ty.bytes() as isize
+    /// Floats that the rows of one head gather.
+    fn unit(&self) -> usize {
+        rows_len(self.item.rows.len(), padded::<S>(self.args).1)
     }
 
-    /// Decodes the queries and sets every row to having seen nothing but its sink.
+    /// Decodes the queries.
     ///
     /// # Safety
     /// As for [`super::run_item`].
     unsafe fn begin(&self, parts: &mut Parts) {
         let args = self.args;
         let (d, _) = padded::<S>(args);
-        parts.out.fill(0.0);
-        for row in 0..self.rows {
-            let head = self.item.kv_head * self.group + row % self.group;
-            let sink = (!args.sinks.is_null()).then(|| {
-                // SAFETY: the head is one of the query heads.
-                unsafe {
-                    *args
-                        .sinks
-                        .wrapping_offset(head as isize * args.sinks_stride as isize)
-                }
-            });
-            let start = Running::start(sink);
-            (parts.running[row * 2], parts.running[row * 2 + 1]) = (start.max, start.sum);
-            let from =
-                args.query
-                    .wrapping_offset(self.place(row, &args.query_strides, args.query_type));
-            let to = &mut parts.query[row * d..(row + 1) * d];
+        let rows = self.item.rows.len();
+        for (i, to) in parts.query.chunks_exact_mut(d.max(1)).enumerate() {
+            let at = self.place(i / rows, i % rows, &args.query_strides);
+            let from = args
+                .query
+                .wrapping_offset(at * args.query_type.bytes() as isize);
             // SAFETY: the row's query is readable by the caller's contract.
             unsafe {
                 decode(
@@ -180,226 +202,145 @@ impl<S: Simd> Work<'_, S> {
         }
     }
 
-    /// Goes over the tiles that any row sees.
+    /// Sets every row to having seen nothing but its sink.
     ///
     /// # Safety
     /// As for [`super::run_item`].
-    unsafe fn walk(&self, parts: &mut Parts) {
-        // Rows ascend in position, so the first sees the earliest key and the last the latest.
-        let seen = self.visible(0).start..self.visible(self.rows - 1).end;
-        if seen.is_empty() {
-            return;
-        }
-        let find = |tile: usize| {
-            let keys = seen.start.max(tile)..seen.end.min(tile + KEYS);
-            // SAFETY: the keys lie in this tile and inside the sequence.
-            let (k, v) = unsafe {
-                find(
-                    self.args,
-                    self.item.request,
-                    self.item.kv_head,
-                    keys.clone(),
-                )
-            };
-            Found {
-                k,
-                v,
-                places: keys.start - tile..keys.end - tile,
-            }
-        };
-        let mut tile = seen.start / KEYS * KEYS;
-        let mut found = find(tile);
-        while tile < seen.end {
-            // The keys and values of the next tile come into the cache while this one is worked on: pages lie anywhere, so
-            // the hardware does not see them coming.
-            let next = if tile + KEYS < seen.end {
-                Some(find(tile + KEYS))
-            } else {
-                None
-            };
-            // SAFETY: the caller's contract, passed on.
-            unsafe { self.tile(parts, tile, &mut found, next.as_ref()) };
-            tile += KEYS;
-            if let Some(next) = next {
-                found = next;
-            }
+    unsafe fn clear_totals(&self, parts: &mut Parts) {
+        let args = self.args;
+        let (rows, (_, dv)) = (self.item.rows.len(), padded::<S>(args));
+        for head in 0..self.item.kv_heads.len() {
+            let unit = self.unit();
+            let memory = &mut parts.total[head * unit..(head + 1) * unit];
+            Rows::of(memory, rows, dv).clear(|row| {
+                let query_head = self.place(head, row, &[0, 1]);
+                let sink = (!args.sinks.is_null()).then(|| {
+                    // SAFETY: the head is one of the query heads.
+                    unsafe {
+                        *args
+                            .sinks
+                            .wrapping_offset(query_head * args.sinks_stride as isize)
+                    }
+                });
+                Running::start(sink)
+            });
         }
     }
 
-    /// One tile of keys: scores, weights, values. The keys are taken some at a time, so that what is decoded is used while it
-    /// is in the first-level cache.
+    /// Goes over the chunks. Each goes to its place behind `partials`, or is merged to the totals.
     ///
     /// # Safety
-    /// As for [`super::run_item`]; `found` is what [`find`] gave for this tile, `next` for the following one.
-    unsafe fn tile(&self, parts: &mut Parts, tile: usize, found: &mut Found, next: Option<&Found>) {
-        let (args, places) = (self.args, found.places.clone());
-        let (d, dv) = padded::<S>(args);
-        // With one or two tiles of rows, decoding in registers is cheaper than a way through memory.
-        let packs = self.rows > 2 * S::ROWS;
-        let step = if !packs || self.rows >= 16 { KEYS } else { 16 };
-        let (k_ahead, v_ahead) = (next.map(|f| &f.k), next.map(|f| &f.v));
-        let mut k_type = args.k_type;
-        for start in (0..KEYS).step_by(step) {
-            let part = start..start + step;
-            let places = places.start.max(part.start)..places.end.min(part.end);
-            if places.is_empty() {
-                continue;
-            }
-            if packs {
-                // SAFETY: `find` points at whole keys.
-                unsafe {
-                    pack(
-                        self.s,
-                        args.k_type,
-                        &mut found.k,
-                        k_ahead,
-                        places.clone(),
-                        args.head_dim,
-                        d,
-                        parts.keys,
-                    );
-                }
-                k_type = ElemType::F32;
-                // Groups of four are read whole: what lies outside repeats a key that is decoded.
-                let (first, last) = (found.k[places.start], found.k[places.end - 1]);
-                found.k[places.start / 4 * 4..places.start].fill(first);
-                found.k[places.end..places.end.next_multiple_of(4)].fill(last);
-            }
-            self.scores(parts, &found.k, k_ahead.filter(|_| !packs), k_type, places);
+    /// As for [`super::run_item`]; `partials` points at the item's own partial results.
+    unsafe fn walk(&self, parts: &mut Parts, partials: Option<*mut f32>) {
+        let (args, item) = (self.args, self.item);
+        let (rows, (_, dv)) = (item.rows.len(), padded::<S>(args));
+        let (unit, heads) = (self.unit(), item.kv_heads.len());
+        if partials.is_none() {
+            // SAFETY: the caller's contract.
+            unsafe { self.clear_totals(parts) };
         }
-        let in_tile = |row: usize| {
-            let seen = self.visible(row);
-            seen.start.clamp(tile, tile + KEYS) - tile..seen.end.clamp(tile, tile + KEYS) - tile
-        };
-        self.weights(parts, in_tile);
-        let mut v_type = args.v_type;
-        for start in (0..KEYS).step_by(step) {
-            let part = start..start + step;
-            let places = places.start.max(part.start)..places.end.min(part.end);
-            if places.is_empty() {
-                continue;
-            }
-            if packs {
-                // SAFETY: `find` points at whole values.
-                unsafe {
-                    pack(
-                        self.s,
-                        args.v_type,
-                        &mut found.v,
-                        v_ahead,
-                        places,
-                        args.value_dim,
-                        dv,
-                        parts.values,
-                    );
-                }
-                v_type = ElemType::F32;
-            }
-            self.values(
-                parts,
-                &found.v,
-                v_ahead.filter(|_| !packs),
-                v_type,
-                part,
-                in_tile,
-            );
-        }
-    }
-
-    /// Products of all rows with the keys at `places`.
-    fn scores(
-        &self,
-        parts: &mut Parts,
-        keys: &Vectors,
-        ahead: Option<&Vectors>,
-        ty: ElemType,
-        places: Range<usize>,
-    ) {
-        let (d, _) = padded::<S>(self.args);
-        let mut row = 0;
-        while row < self.rows {
-            let height = next_height::<S>(self.rows - row);
-            let query = parts.query[row * d..(row + height) * d].as_ptr();
-            let scores = parts.scores[row * KEYS..(row + height) * KEYS].as_mut_ptr();
-            let (dim, places) = (self.args.head_dim, places.clone());
-            let ahead = ahead.filter(|_| row == 0);
-            with_height!(S, height, R => with_elem!(ty, B => {
-                self.s.run(Scores::<B, R> { query, padded: d, dim, keys, ahead, places, scores, elem: PhantomData })
-            }));
-            row += height;
-        }
-    }
-
-    /// From scores to weights, row by row.
-    fn weights(&self, parts: &mut Parts, in_tile: impl Fn(usize) -> Range<usize>) {
-        for (row, scores) in parts
-            .scores
-            .as_chunks_mut::<KEYS>()
-            .0
-            .iter_mut()
-            .take(self.rows)
-            .enumerate()
-        {
-            let visible = in_tile(row);
-            if visible.is_empty() {
-                continue;
-            }
-            let running = Running {
-                max: parts.running[row * 2],
-                sum: parts.running[row * 2 + 1],
+        // SAFETY: the caller's contract.
+        let seen = unsafe { args.seen(item.request, &item.rows) };
+        for chunk in item.chunks.clone() {
+            let keys = seen.start.max(chunk * CHUNK)..seen.end.min((chunk + 1) * CHUNK);
+            let gathered = match partials {
+                None => &mut *parts.chunk,
+                // SAFETY: the item's part of the chunk's results is as long as its heads need, and nothing else touches it.
+                Some(at) => unsafe {
+                    let before = (chunk - item.chunks.start) * args.kv_heads;
+                    core::slice::from_raw_parts_mut(at.add(before * unit), heads * unit)
+                },
             };
-            let (scale, softcap) = (self.args.scale, self.args.softcap);
-            let (running, factor) = self.s.run(Weights {
-                scores,
-                visible,
-                scale,
-                softcap,
-                running,
-            });
-            (parts.running[row * 2], parts.running[row * 2 + 1]) = (running.max, running.sum);
-            parts.factors[row] = factor;
+            for memory in gathered.chunks_exact_mut(unit) {
+                Rows::of(memory, rows, dv).clear(|_| Running::NOTHING);
+            }
+            // SAFETY: the caller's contract, passed on.
+            unsafe { self.chunk(parts.query, gathered, &mut parts.work, keys) };
+            if partials.is_none() {
+                for (total, part) in parts
+                    .total
+                    .chunks_exact_mut(unit)
+                    .zip(parts.chunk.chunks_exact_mut(unit))
+                {
+                    let part = Rows::of(part, rows, dv);
+                    // SAFETY: the caller's contract, passed on.
+                    unsafe { self.merge(total, &part, chunk) };
+                }
+            }
         }
     }
 
-    /// Adds the weighted values of the keys in `part` to the rows that see them.
-    fn values(
-        &self,
-        parts: &mut Parts,
-        values: &Vectors,
-        ahead: Option<&Vectors>,
-        ty: ElemType,
-        part: Range<usize>,
-        in_tile: impl Fn(usize) -> Range<usize>,
-    ) {
+    /// Merges a chunk into the totals of the rows that see any of it.
+    ///
+    /// # Safety
+    /// As for [`super::run_item`].
+    unsafe fn merge(&self, total: &mut [f32], part: &Rows<'_>, chunk: usize) {
         let (_, dv) = padded::<S>(self.args);
-        let in_part = |row: usize| {
-            let seen = in_tile(row);
-            seen.start.max(part.start)..seen.end.min(part.end)
+        let rows = self.item.rows.len();
+        let mut total = Rows::of(total, rows, dv);
+        for row in 0..rows {
+            let at = self.item.rows.start + row;
+            // SAFETY: the caller's contract.
+            let seen = unsafe { self.args.seen(self.item.request, &(at..at + 1)) };
+            // What a row does not take part in leaves every bit of it alone, the sign of a zero too.
+            if seen.start < (chunk + 1) * CHUNK && seen.end > chunk * CHUNK && !seen.is_empty() {
+                total.merge(self.s, row, part, row);
+            }
+        }
+    }
+
+    /// Goes over the tiles of a chunk, and in each over the KV heads: their keys lie side by side in a page, so that pages are
+    /// gone through once.
+    ///
+    /// # Safety
+    /// As for [`super::run_item`]; `keys` lie in one chunk and are seen by some row.
+    unsafe fn chunk(
+        &self,
+        query: &[f32],
+        gathered: &mut [f32],
+        work: &mut super::unit::Parts<'_>,
+        keys: Range<usize>,
+    ) {
+        if keys.is_empty() {
+            return;
+        }
+        let (args, item) = (self.args, self.item);
+        let rows = item.rows.len();
+        let find = |tile: usize| {
+            let keys = keys.start.max(tile)..keys.end.min(tile + TILE);
+            // SAFETY: the keys lie in this tile and inside the sequence.
+            unsafe { Found::find(args, item.request, item.kv_heads.start, keys) }
         };
-        let mut row = 0;
-        while row < self.rows {
-            let mut height = next_height::<S>(self.rows - row);
-            let places = in_part(row);
-            if in_tile(row) != in_tile(row + height - 1) {
-                // Rows that see different keys do not go together, so that each adds exactly what it sees.
-                height = 1;
+        let mut tile = keys.start / TILE * TILE;
+        let mut found = find(tile);
+        let mut next_found = None;
+        while tile < keys.end {
+            let mut ranges = [[0_u8; 2]; super::unit::MOST_ROWS];
+            for (row, range) in ranges.iter_mut().enumerate().take(rows) {
+                let at = item.rows.start + row;
+                // SAFETY: the caller's contract.
+                let seen = unsafe { args.seen(item.request, &(at..at + 1)) };
+                let place = |key: usize| (key.clamp(tile, tile + TILE) - tile) as u8;
+                *range = [place(seen.start), place(seen.end)];
             }
-            if !places.is_empty() {
-                // The factor belongs before the tile's first key; later parts multiply by one, which changes no bit.
-                let first = places.start == in_tile(row).start;
-                let factors = &parts.factors[row..row + height];
-                let out = parts.out[row * dv..(row + height) * dv].as_mut_ptr();
-                let weights = parts.scores[row * KEYS..(row + height) * KEYS].as_ptr();
-                let dim = self.args.value_dim;
-                let ahead = ahead.filter(|_| row == 0);
-                with_height!(S, height, R => with_elem!(ty, B => {
-                    let factors = core::array::from_fn(|i| if first { factors[i] } else { 1.0 });
-                    self.s.run(Values::<B, R> {
-                        out, padded: dv, dim, weights, factors, values, ahead, places, elem: PhantomData,
-                    })
-                }));
+            if tile + TILE < keys.end {
+                next_found = Some(find(tile + TILE));
             }
-            row += height;
+            let unit = Unit {
+                s: self.s,
+                args,
+                ranges: &ranges[..rows],
+                heads: item.kv_heads.len(),
+                query,
+                found: &found,
+                next: next_found.as_ref(),
+            };
+            // SAFETY: the caller's contract, passed on.
+            unsafe { unit.run(gathered, work) };
+            tile += TILE;
+            if let Some(next) = next_found.take() {
+                found = next;
+            }
         }
     }
 
@@ -407,35 +348,31 @@ impl<S: Simd> Work<'_, S> {
     ///
     /// # Safety
     /// As for [`super::run_item`].
-    unsafe fn end(&self, parts: &Parts) {
+    unsafe fn end(&self, parts: &mut Parts) {
         let args = self.args;
-        let (_, dv) = padded::<S>(args);
-        for row in 0..self.rows {
-            let sum = parts.running[row * 2 + 1];
-            // A row that saw no key has only zeros; 1/0 would make them NaN.
-            let factor = if sum == 0.0 { 0.0 } else { 1.0 / sum };
-            let from = &parts.out[row * dv..(row + 1) * dv];
-            let to = args
-                .out
-                .wrapping_offset(self.place(row, &args.out_strides, args.out_type));
-            // SAFETY: the row's output is writable by the caller's contract.
-            unsafe {
-                encode(
-                    self.s,
-                    args.out_type,
-                    from.as_ptr(),
-                    to,
-                    args.value_dim,
-                    factor,
-                )
-            };
+        let (rows, (_, dv)) = (self.item.rows.len(), padded::<S>(args));
+        for (head, memory) in parts.total.chunks_exact_mut(self.unit()).enumerate() {
+            let total = Rows::of(memory, rows, dv);
+            for row in 0..rows {
+                let sum = total.running(row).sum;
+                // A row that saw no key has only zeros; 1/0 would make them NaN.
+                let factor = if sum == 0.0 { 0.0 } else { args.v_scale / sum };
+                let at = self.place(head, row, &args.out_strides);
+                let to = args
+                    .out
+                    .wrapping_offset(at * args.out_type.bytes() as isize);
+                // SAFETY: the row's output is writable by the caller's contract.
+                unsafe {
+                    encode(
+                        self.s,
+                        args.out_type,
+                        total.out(row).as_ptr(),
+                        to,
+                        args.value_dim,
+                        factor,
+                    )
+                };
+            }
         }
     }
-}
-
-/// Where a tile's keys and values lie, and which of its places have one that a row sees.
-struct Found {
-    k: Vectors,
-    v: Vectors,
-    places: Range<usize>,
 }

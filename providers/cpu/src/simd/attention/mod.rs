@@ -1,24 +1,42 @@
 //! Attention over a paged cache of keys and values, with prefill and decode mixed in one call.
 //!
-//! Work is cut into items: some query rows of one request and one KV head, with all query heads that share it. An item walks
-//! its keys in tiles of [`KEYS`]: `scores.rs` multiplies queries with keys, `softmax.rs` keeps the running maximum and sum,
-//! `values.rs` adds weighted values; `pages.rs` finds keys and values through the block table; `item.rs` drives them.
+//! A sequence is cut into chunks of [`CHUNK`] keys and a chunk into tiles of [`TILE`], both counted from its start. `plan.rs` cuts
+//! a call into items: some query rows of one request with the query heads that share a KV head, some KV heads, some chunks.
+//! `item.rs` walks an item's tiles; `unit.rs` takes one tile into the rows of one KV head: `scores.rs` multiplies queries with keys,
+//! `softmax.rs` keeps the running maximum and sum, `values.rs` adds weighted values. Few rows decode keys and values in registers,
+//! many share a panel of them (`panel.rs`). `state.rs` holds what rows gather and merges chunks; `pages.rs` finds keys and values
+//! through the block table; `kv.rs` decodes them.
 
+mod dots;
 mod item;
+mod kv;
 mod pages;
+mod panel;
+mod plan;
 mod scores;
 mod softmax;
+mod state;
+mod tile;
+mod unit;
 mod values;
 
 use super::elem::ElemType;
 use super::lanes::Simd;
+use super::quant::formats::Format;
 use super::{Isa, with_isa};
 use core::ops::Range;
+pub use kv::is_kv;
+pub use plan::{Item, Plan};
 
 /// Keys in a tile. Tiles begin at multiples of it, counted from the start of the sequence.
-const KEYS: usize = 64;
+const TILE: usize = 64;
 
-/// One call. Strides are in elements and may be of any sign and size; along the head dimension elements are adjacent.
+/// Keys in a chunk, likewise: what one worker gathers before it is merged with the rest. A multiple of [`TILE`]. Shorter chunks
+/// spread a short sequence over more threads; this long, merging is lost beside the work on the keys.
+pub const CHUNK: usize = 512;
+
+/// One call. Strides are in elements and may be of any sign and size, of whole blocks where the
+/// type has them; along the head dimension elements are adjacent.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionArgs {
     /// First element of the queries, `[T, Hq, D]`.
@@ -30,13 +48,13 @@ pub struct AttentionArgs {
     /// First element of the keys, `[N, P, Hkv, D]`.
     pub k_cache: *const u8,
     /// Element type of the keys.
-    pub k_type: ElemType,
+    pub k_type: Format,
     /// Strides of N, P and Hkv.
     pub k_strides: [i64; 3],
     /// First element of the values, `[N, P, Hkv, Dv]`.
     pub v_cache: *const u8,
     /// Element type of the values.
-    pub v_type: ElemType,
+    pub v_type: Format,
     /// Strides of N, P and Hkv.
     pub v_strides: [i64; 3],
     /// First element of the output, `[T, Hq, Dv]`.
@@ -73,8 +91,10 @@ pub struct AttentionArgs {
     pub value_dim: usize,
     /// P, at least 1 where a sequence has keys.
     pub page_size: usize,
-    /// Factor of every product of a query and a key.
+    /// Factor of every product of a query and a key, the scale of the keys included.
     pub scale: f32,
+    /// Factor of every value.
+    pub v_scale: f32,
     /// A query row sees no key behind its own position. The last query row of a request is at the sequence's end.
     pub causal: bool,
     /// A query row sees only keys less than this far from its position; 0 or less for no such limit.
@@ -87,17 +107,6 @@ pub struct AttentionArgs {
 unsafe impl Send for AttentionArgs {}
 // SAFETY: as above.
 unsafe impl Sync for AttentionArgs {}
-
-/// A piece of work: some query rows of one request, all query heads of one KV head.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// The request.
-    pub request: usize,
-    /// The KV head.
-    pub kv_head: usize,
-    /// Query rows, counted inside the request.
-    pub rows: Range<usize>,
-}
 
 impl AttentionArgs {
     /// Query heads that share a KV head.
@@ -147,63 +156,93 @@ impl AttentionArgs {
         let end = end.clamp(0, len);
         start.clamp(0, end) as usize..end as usize
     }
+
+    /// The keys that some of the rows of an item see: `rows` are query rows of the request with the heads of a group.
+    ///
+    /// # Safety
+    /// `query_start` and `seq_lens` are readable for the request.
+    unsafe fn seen(&self, request: usize, rows: &Range<usize>) -> Range<usize> {
+        // SAFETY: the caller's contract.
+        let (queries, len) = unsafe { (self.query_rows(request).len(), self.seq_len(request)) };
+        let at = |row: usize| {
+            let position = len as i64 - queries as i64 + (row / self.group()) as i64;
+            self.visible(position, len)
+        };
+        if rows.is_empty() {
+            return 0..0;
+        }
+        // Both ends ascend with the row, and neighbours' ranges overlap or touch.
+        let (start, end) = (at(rows.start).start, at(rows.end - 1).end);
+        start.min(end)..end
+    }
 }
 
-/// A good number of query rows for one item, at least 1: enough (with their heads) to share the decoding of a key tile, few
-/// enough to stay in the second-level cache.
-pub fn rows_per_item(args: &AttentionArgs) -> usize {
-    (64 / args.group().max(1)).max(1)
-}
-
-/// Floats of scratch memory that a worker needs for items of at most [`rows_per_item`] rows.
-pub fn scratch_len(isa: Isa, args: &AttentionArgs) -> usize {
-    with_isa!(isa, s => scratch_len_on(s, args))
-}
-
-/// All items of the call: by request, rows, KV head, so that neighbours share nothing that they write. Requests without query
-/// rows have none. Any thread; allocates the list.
+/// Cuts the call into items for `threads` threads. Every cut gives the same bits. Requests without query rows have none. Any
+/// thread; allocates the lists.
 ///
 /// # Safety
-/// `query_start` is readable.
-pub unsafe fn items(args: &AttentionArgs) -> Vec<Item> {
-    let step = rows_per_item(args);
-    let mut items = Vec::new();
-    for request in 0..args.requests {
-        // SAFETY: the caller's contract.
-        let rows = unsafe { args.query_rows(request) }.len();
-        for start in (0..rows).step_by(step) {
-            for kv_head in 0..args.kv_heads {
-                items.push(Item {
-                    request,
-                    kv_head,
-                    rows: start..rows.min(start + step),
-                });
-            }
-        }
-    }
-    items
+/// `isa` is available on this machine; `query_start` and `seq_lens` are readable.
+pub unsafe fn plan(isa: Isa, args: &AttentionArgs, threads: usize) -> Plan {
+    // SAFETY: the caller's contract, passed on.
+    with_isa!(isa, s => unsafe { plan_on(s, args, |cost| plan::share(cost, threads)) })
 }
 
-/// Computes the output rows of one item. A row that sees no key becomes zeros.
+/// Computes one item: the output of its rows, or their partial results in `partials`. A row that sees no key becomes zeros.
 ///
-/// Threads: any. Different items may run at once, each with its own `scratch` of at least [`scratch_len`] floats, whose contents
-/// do not matter. Neither allocates nor blocks. Reads no block-table entry, key or value behind the sequence's end.
+/// Threads: any. Different items may run at once, each with its own `scratch` of [`Plan::scratch`] floats, whose contents
+/// do not matter, and all with the same `partials`. Neither allocates nor blocks. Reads no block-table entry, key or value behind
+/// the sequence's end.
 ///
 /// # Safety
 /// `isa` is available on this machine. Operands are readable as their shapes state, aligned to their elements, `out` writable;
 /// `query_start` ascends within T; block-table entries inside each sequence are blocks of both caches; nothing writes the
-/// inputs and nothing else touches the item's outputs meanwhile, and they do not overlap.
+/// inputs and nothing else touches the item's outputs meanwhile, and they do not overlap. `partials` has [`Plan::partials`]
+/// writable floats; `item` is of [`Plan::items`], made for these arguments and this `isa`.
 ///
 /// # Panics
-/// If the item has more rows than [`rows_per_item`], or `scratch` is too short.
-pub unsafe fn run_item(isa: Isa, args: &AttentionArgs, item: &Item, scratch: &mut [f32]) {
+/// If `scratch` is too short.
+pub unsafe fn run_item(
+    isa: Isa,
+    args: &AttentionArgs,
+    item: &Item,
+    scratch: &mut [f32],
+    partials: *mut f32,
+) {
     // SAFETY: the caller's contract, passed on.
-    with_isa!(isa, s => unsafe { run_item_on(s, args, item, scratch) })
+    with_isa!(isa, s => unsafe { run_item_on(s, args, item, scratch, partials) })
 }
 
-/// [`scratch_len`] for one token.
-pub(super) fn scratch_len_on<S: Simd>(s: S, args: &AttentionArgs) -> usize {
-    item::scratch_len(s, args)
+/// Merges partial results and writes the output of their rows.
+///
+/// Threads: any, after all of [`Plan::items`] are done; otherwise as [`run_item`].
+///
+/// # Safety
+/// As for [`run_item`]; `item` is of [`Plan::merges`], and all items have run with the same `partials`.
+///
+/// # Panics
+/// If `scratch` is too short.
+pub unsafe fn merge_item(
+    isa: Isa,
+    args: &AttentionArgs,
+    item: &Item,
+    scratch: &mut [f32],
+    partials: *mut f32,
+) {
+    // SAFETY: the caller's contract, passed on.
+    with_isa!(isa, s => unsafe { merge_item_on(s, args, item, scratch, partials) })
+}
+
+/// [`plan`] for one token, where an item costs at most what `most` says for a call of that cost.
+///
+/// # Safety
+/// As for [`plan`].
+pub(super) unsafe fn plan_on<S: Simd>(
+    s: S,
+    args: &AttentionArgs,
+    most: impl Fn(u64) -> u64,
+) -> Plan {
+    // SAFETY: the caller's contract, passed on.
+    unsafe { plan::plan(s, args, most) }
 }
 
 /// [`run_item`] for one token.
@@ -215,7 +254,23 @@ pub(super) unsafe fn run_item_on<S: Simd>(
     args: &AttentionArgs,
     item: &Item,
     scratch: &mut [f32],
+    partials: *mut f32,
 ) {
     // SAFETY: the caller's contract, passed on.
-    unsafe { item::run(s, args, item, scratch) }
+    unsafe { item::run(s, args, item, scratch, partials) }
+}
+
+/// [`merge_item`] for one token.
+///
+/// # Safety
+/// As for [`merge_item`].
+pub(super) unsafe fn merge_item_on<S: Simd>(
+    s: S,
+    args: &AttentionArgs,
+    item: &Item,
+    scratch: &mut [f32],
+    partials: *mut f32,
+) {
+    // SAFETY: the caller's contract, passed on.
+    unsafe { item::merge(s, args, item, scratch, partials) }
 }

@@ -1,9 +1,9 @@
-//! Weighted values of a tile, added to the rows of an output in f32.
+//! Weighted values of a tile, decoded in registers and added to few rows of an output in f32.
 
-use super::super::elem::Elem;
 use super::super::lanes::{Simd, Task};
-use super::KEYS;
-use super::pages::{Vectors, fetch};
+use super::super::quant::formats::Stored;
+use super::TILE;
+use super::pages::Vectors;
 use core::marker::PhantomData;
 use core::ops::Range;
 
@@ -12,61 +12,54 @@ use core::ops::Range;
 /// Each element is one chain: multiplied by the factor, then one fused multiply-add for each key in ascending order. Keys
 /// outside `places` are not part of it, so a value that a row does not see cannot reach it, not even as NaN times 0.
 ///
-/// Contract: `weights` holds `R` rows of [`KEYS`]; `out` holds `R` rows of f32, `padded` apart, `dim` rounded up to whole
+/// Contract: `weights` holds `R` rows of [`TILE`]; `out` holds `R` rows of f32, `padded` apart, `dim` rounded up to whole
 /// vectors; the vectors at `places` have `dim` readable elements of `B`.
-pub struct Values<'a, B, const R: usize> {
+pub struct Values<'a, B, const R: usize, const C: usize> {
     pub out: *mut f32,
     pub padded: usize,
     pub dim: usize,
     pub weights: *const f32,
     pub factors: [f32; R],
-    pub values: &'a Vectors,
-    /// Values of the next tile, fetched at the same places meanwhile.
-    pub ahead: Option<&'a Vectors>,
+    pub values: Vectors<'a>,
     pub places: Range<usize>,
     pub elem: PhantomData<B>,
 }
 
-impl<B: Elem, const R: usize> Values<'_, B, R> {
-    /// `C` whole vectors of every row from element `at` on.
+impl<B: Stored, const R: usize, const C: usize> Values<'_, B, R, C> {
+    /// `N` whole vectors of every row from element `at` on.
     ///
     /// # Safety
     /// The contract of the struct; the vectors lie inside `dim`.
     #[inline(always)]
-    unsafe fn columns<S: Simd, const C: usize>(&self, s: S, at: usize) {
+    unsafe fn columns<S: Simd, const N: usize>(&self, s: S, at: usize) {
+        // From a block's start, so that its scale is decoded once.
+        let skip = at / B::ELEMENTS * B::BYTES;
+        let inside = at % B::ELEMENTS;
         // SAFETY: the caller's contract.
         unsafe {
-            let mut acc = [[s.splat(0.0); C]; R];
+            let mut acc = [[s.splat(0.0); N]; R];
             for i in 0..R {
                 let factor = s.splat(self.factors[i]);
-                for j in 0..C {
-                    acc[i][j] = s.mul(
-                        s.load(self.out.add(i * self.padded + at + j * S::LANES)),
-                        factor,
-                    );
+                for j in 0..N {
+                    let old = s.load(self.out.add(i * self.padded + at + j * S::LANES));
+                    acc[i][j] = s.mul(old, factor);
                 }
             }
             for key in self.places.clone() {
-                let value = self.values[key].cast::<B>().add(at);
-                if let Some(ahead) = self.ahead {
-                    fetch(
-                        ahead[key].wrapping_add(at * size_of::<B>()),
-                        C * S::LANES * size_of::<B>(),
-                    );
-                }
-                let mut weight = [s.splat(0.0); R];
+                let value = self.values.at(key).add(skip);
+                let mut weights = [s.splat(0.0); R];
                 for i in 0..R {
-                    weight[i] = s.splat(*self.weights.add(i * KEYS + key));
+                    weights[i] = s.splat(*self.weights.add(i * TILE + key));
                 }
-                for j in 0..C {
-                    let y = B::load(s, value.add(j * S::LANES));
+                for j in 0..N {
+                    let y = B::lanes(s, value, inside + j * S::LANES);
                     for i in 0..R {
-                        acc[i][j] = s.fma(weight[i], y, acc[i][j]);
+                        acc[i][j] = s.fma(weights[i], y, acc[i][j]);
                     }
                 }
             }
             for i in 0..R {
-                for j in 0..C {
+                for j in 0..N {
                     s.store(self.out.add(i * self.padded + at + j * S::LANES), acc[i][j]);
                 }
             }
@@ -79,20 +72,17 @@ impl<B: Elem, const R: usize> Values<'_, B, R> {
     /// The contract of the struct; `at` is the last multiple of the lanes below `dim`.
     #[inline(always)]
     unsafe fn tail<S: Simd>(&self, s: S, at: usize) {
-        let head = s.head(self.dim - at);
-        // SAFETY: the caller's contract; of the values only the head is read, and `out` has room for whole vectors.
+        // SAFETY: the caller's contract; of the values only the rest is read, and `out` has room for whole vectors.
         unsafe {
             let mut acc = [s.splat(0.0); R];
             for i in 0..R {
-                acc[i] = s.mul(
-                    s.load(self.out.add(i * self.padded + at)),
-                    s.splat(self.factors[i]),
-                );
+                let old = s.load(self.out.add(i * self.padded + at));
+                acc[i] = s.mul(old, s.splat(self.factors[i]));
             }
             for key in self.places.clone() {
-                let y = B::load_head(s, self.values[key].cast::<B>().add(at), head);
+                let y = B::lanes_head(s, self.values.at(key), at, self.dim - at);
                 for i in 0..R {
-                    acc[i] = s.fma(s.splat(*self.weights.add(i * KEYS + key)), y, acc[i]);
+                    acc[i] = s.fma(s.splat(*self.weights.add(i * TILE + key)), y, acc[i]);
                 }
             }
             for i in 0..R {
@@ -102,7 +92,7 @@ impl<B: Elem, const R: usize> Values<'_, B, R> {
     }
 }
 
-impl<B: Elem, const R: usize> Task for Values<'_, B, R> {
+impl<B: Stored, const R: usize, const C: usize> Task for Values<'_, B, R, C> {
     type Out = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
@@ -110,20 +100,16 @@ impl<B: Elem, const R: usize> Task for Values<'_, B, R> {
         let mut done = 0;
         // SAFETY: every call covers whole vectors inside `dim`, the last one the rest.
         unsafe {
-            if R == 1 {
-                // One row alone needs more columns at once to cover the latency of a multiply-add.
-                while whole - done >= 8 {
-                    self.columns::<S, 8>(s, done * S::LANES);
-                    done += 8;
-                }
+            while whole - done >= C {
+                self.columns::<S, C>(s, done * S::LANES);
+                done += C;
             }
-            while whole - done >= 4 {
-                self.columns::<S, 4>(s, done * S::LANES);
-                done += 4;
+            while whole - done >= 2 {
+                self.columns::<S, 2>(s, done * S::LANES);
+                done += 2;
             }
-            while done < whole {
+            if done < whole {
                 self.columns::<S, 1>(s, done * S::LANES);
-                done += 1;
             }
             if whole * S::LANES < self.dim {
                 self.tail(s, whole * S::LANES);
