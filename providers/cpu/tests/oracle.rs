@@ -150,21 +150,110 @@ fn paged_attention_reference() {
     reference(&overt_kernels::ops::paged_attention::OP);
 }
 
+/// The tuned kernels that this machine can run, where they fit; the others are named in the test's output.
 #[cfg(target_arch = "x86_64")]
-/// The tuned kernels that this machine can run; the others are named in the test's output.
-#[cfg(target_arch = "x86_64")]
-fn tuned(op: &'static Op, name: &str, operands: &[usize]) {
+fn tuned_where(op: &'static Op, name: &str, fits: impl Fn(&Case) -> bool) {
     let have = runnable(name);
     for isa in ["avx2", "avx512"] {
         let kernel = format!("cpu/{name}/{isa}");
         if have.contains(&kernel) {
-            verify(op, &kernel, |case| {
-                case.inner_contiguous(operands) && case.plain(op)
-            });
+            verify(op, &kernel, &fits);
         } else {
             println!("not run: {kernel}, whose instructions this machine lacks");
         }
     }
+}
+
+/// Those that want plain types and contiguous rows of these operands.
+#[cfg(target_arch = "x86_64")]
+fn tuned(op: &'static Op, name: &str, operands: &[usize]) {
+    tuned_where(op, name, |case| {
+        case.inner_contiguous(operands) && case.plain(op)
+    });
+}
+
+/// Those that want contiguous rows alone, at any type that the op has.
+#[cfg(target_arch = "x86_64")]
+fn tuned_rows(op: &'static Op, operands: &[usize]) {
+    let name = op.name.split('.').next().unwrap();
+    tuned_where(op, name, |case| case.inner_contiguous(operands));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn add_tuned() {
+    tuned_rows(&overt_kernels::ops::add::OP, &[0, 1, 2]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn rms_norm_tuned() {
+    tuned_rows(&overt_kernels::ops::rms_norm::OP, &[0, 1, 2]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn add_rms_norm_tuned() {
+    tuned_rows(&overt_kernels::ops::add_rms_norm::OP, &[0, 1, 2, 3]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn silu_and_mul_tuned() {
+    tuned_rows(&overt_kernels::ops::silu_and_mul::OP, &[0, 1]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn gelu_and_mul_tuned() {
+    tuned_rows(&overt_kernels::ops::gelu_and_mul::OP, &[0, 1]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn swiglu_clamped_tuned() {
+    tuned_rows(&overt_kernels::ops::swiglu_clamped::OP, &[0, 1]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn softmax_tuned() {
+    tuned_rows(&overt_kernels::ops::softmax::OP, &[0, 1]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn greedy_argmax_tuned() {
+    tuned_rows(&overt_kernels::ops::greedy_argmax::OP, &[0]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn sample_tuned() {
+    tuned_rows(&overt_kernels::ops::sample::OP, &[0]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn rope_tuned() {
+    tuned_rows(&overt_kernels::ops::rope::OP, &[0, 3]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn embedding_tuned() {
+    tuned_rows(&overt_kernels::ops::embedding::OP, &[0, 2]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn reshape_and_cache_tuned() {
+    use overt_kernels::dtype::{BF16, F16, F32};
+    let op = &overt_kernels::ops::reshape_and_cache::OP;
+    tuned_where(op, "reshape_and_cache", |case| {
+        let plain = |i: usize| [F32, F16, BF16].contains(&case.operands[i].dtype);
+        case.inner_contiguous(&[0, 1, 3, 4]) && plain(3) && plain(4)
+    });
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -177,5 +266,19 @@ fn matmul_bt_tuned() {
 #[test]
 fn paged_attention_tuned() {
     let op = &overt_kernels::ops::paged_attention::OP;
-    tuned(op, "paged_attention", &[0, 1, 2, 7]);
+    tuned_where(op, "paged_attention", |case| {
+        case.inner_contiguous(&[0, 1, 2, 7])
+    });
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn moe_combine_tuned() {
+    tuned_rows(&overt_kernels::ops::moe_combine::OP, &[0, 3]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn moe_router_topk_tuned() {
+    tuned_rows(&overt_kernels::ops::moe_router_topk::OP, &[0]);
 }

@@ -1,3 +1,6 @@
 //! Kernels of `add`.
 
+mod avx2;
+mod avx512;
 mod reference;
+mod tuned;

@@ -1,3 +1,6 @@
 //! Kernels of `reshape_and_cache`.
 
+mod avx2;
+mod avx512;
 mod reference;
+mod tuned;

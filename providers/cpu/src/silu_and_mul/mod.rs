@@ -1,3 +1,6 @@
 //! Kernels of `silu_and_mul`.
 
+mod avx2;
+mod avx512;
 mod reference;
+mod tuned;

@@ -32,6 +32,7 @@ pub mod probe;
     reason = "read by the quantised products and by caches, which are being added"
 )]
 pub mod quant;
+pub mod rows;
 mod scratch;
 
 #[cfg(test)]

@@ -1,3 +1,6 @@
 //! Kernels of `swiglu_clamped`.
 
+mod avx2;
+mod avx512;
 mod reference;
+mod tuned;

@@ -46,9 +46,10 @@ pub unsafe fn limit<S: Simd, X: Elem>(
         });
     }
     let mut reached = 0.0;
-    let Some(bin) = bins.iter().position(|bin| {
+    // At least one element is kept, so an empty bin does not reach even nothing.
+    let Some(bin) = bins.iter().position(|&bin| {
         reached += bin;
-        reached >= wanted
+        bin > 0.0 && reached >= wanted
     }) else {
         return Key::END;
     };
