@@ -164,13 +164,29 @@ fn malformed_workloads_name_file_line_and_what_is_wrong() {
 fn the_shipped_workloads_all_bind() {
     // The large ones are not run here: that every call fits its schema shows without memory for a model. They have no device to
     // run on, so the program stops behind binding, with the code for that.
-    for name in [
-        "smollm2-135m-prefill",
-        "smollm2-135m-decode",
-        "qwen3-8b-prefill",
-        "qwen3-8b-decode",
+    let folder = shipped("smollm2-135m-decode");
+    let names: Vec<PathBuf> = std::fs::read_dir(folder.parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    for model in [
+        "smollm2",
+        "qwen3-8b",
+        "gemma3",
+        "gpt-oss",
+        "qwen3-30b-a3b",
+        "deepseek",
     ] {
-        bare(&["--no-search", "run", shipped(name).to_str().unwrap()])
+        for step in ["prefill.toml", "decode.toml"] {
+            let is = |p: &PathBuf| {
+                let name = p.file_name().unwrap().to_str().unwrap();
+                name.starts_with(model) && name.ends_with(step)
+            };
+            assert!(names.iter().any(is), "{model} {step}");
+        }
+    }
+    for path in names {
+        bare(&["--no-search", "run", path.to_str().unwrap()])
             .code(3)
             .says(&["executed 0 of", "no device"]);
     }
@@ -182,8 +198,8 @@ fn one_decode_step_of_a_small_model_runs_and_is_right() {
     let json = overt(&["run", path.to_str().unwrap(), "--json", "--no-rates"])
         .code(0)
         .json();
-    assert_eq!(json["summary"]["calls"], 14 * 30 + 2);
-    assert_eq!(json["summary"]["executed"], 14 * 30 + 2);
+    assert_eq!(json["summary"]["calls"], 16 * 30 + 4);
+    assert_eq!(json["summary"]["executed"], 16 * 30 + 4);
     assert_eq!(json["summary"]["failed"], 0);
-    assert_eq!(json["summary"]["checked"], 16);
+    assert_eq!(json["summary"]["checked"], 20);
 }

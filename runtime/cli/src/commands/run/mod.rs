@@ -118,6 +118,7 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
             doc: workload.doc.clone(),
             device: device.name().to_owned(),
             arch: device.info().arch.name.clone(),
+            evidence: device.info().kind,
             seed,
             checked_repeats: if options.check_all { "all" } else { "first" },
             rates: rates.as_ref().map(RatesReport::of),

@@ -16,6 +16,8 @@ pub struct RunReport {
     pub doc: String,
     pub device: String,
     pub arch: String,
+    /// The kind of that device; a call that another device served has its own.
+    pub evidence: DeviceKind,
     pub seed: u64,
     /// `first`: one repeat of each line was checked; `all`.
     pub checked_repeats: &'static str,
@@ -164,7 +166,7 @@ impl CallReport {
     }
 
     /// The call in the table.
-    fn row(&self) -> [String; 11] {
+    fn row(&self) -> [String; 10] {
         let what = if self.tag.is_empty() {
             &self.op
         } else {
@@ -177,13 +179,12 @@ impl CallReport {
                 .clone()
                 .unwrap_or_else(|| format!("none ({})", self.op)),
             if self.host_fallback {
-                format!("{tier}, HOST FALLBACK")
+                format!("{tier}, HOST FALLBACK ({})", self.evidence)
             } else if self.fallback.is_some() {
                 format!("{tier}, FALLBACK")
             } else {
                 tier
             },
-            self.evidence.to_string(),
             self.launches.to_string(),
             match (self.result, self.worst) {
                 ("failed", _) => "FAILED".to_owned(),
@@ -203,10 +204,8 @@ impl CallReport {
             number(self.gigabytes_per_second, 1),
             number(self.gigaflops_per_second, 1),
             match (self.share, self.limit) {
-                (Some(share), Some(Limit::Memory)) => format!("{:.0} % memory", 100.0 * share),
-                (Some(share), Some(Limit::Arithmetic)) => {
-                    format!("{:.0} % arithmetic", 100.0 * share)
-                }
+                (Some(share), Some(Limit::Memory)) => format!("{:.0} % M", 100.0 * share),
+                (Some(share), Some(Limit::Arithmetic)) => format!("{:.0} % A", 100.0 * share),
                 _ => "-".to_owned(),
             },
         ]
@@ -228,7 +227,7 @@ pub fn text(report: &RunReport) -> String {
     let mut t = String::new();
     let _ = writeln!(
         t,
-        "{}\non {} ({}), seed {}\n",
+        "{}\non {} ({}), evidence {}, seed {}\n",
         if report.doc.is_empty() {
             &report.workload
         } else {
@@ -236,32 +235,26 @@ pub fn text(report: &RunReport) -> String {
         },
         report.device,
         report.arch,
+        report.evidence,
         report.seed
     );
     let mut rows = table::table(&[
-        "call",
-        "kernel",
-        "tier",
-        "evidence",
-        "launches",
-        "error",
-        "compared",
-        "ms",
-        "GB/s",
-        "GFLOP/s",
-        "of the limit",
+        "call", "kernel", "tier", "launches", "error", "compared", "ms", "GB/s", "GFLOP/s", "limit",
     ]);
     for c in &report.calls {
         rows.add_row(c.row());
     }
-    table::whole(&mut rows, 1);
-    table::right(&mut rows, &[4, 5, 6, 7, 8, 9, 10]);
+    for column in [0, 1, 6, 7, 8, 9] {
+        table::whole(&mut rows, column);
+    }
+    table::right(&mut rows, &[3, 4, 5, 6, 7, 8, 9]);
     t.push_str(&table::text(&mut rows));
     t.push_str(
         "\nerror: the greatest, as a share of what the op's tolerance allows; above 1 fails. compared: output elements\n\
          held against the oracle; a number is that of a seeded sample, where the whole oracle would take long.\n\
-         ms: one call, wall clock, on warm memory. GB/s and GFLOP/s: the least bytes and the operations of the call by that time.\n\
-         of the limit: the least time by the device's rates as a share of it; above 100 % where operands came from a cache.\n",
+         ms: one call, wall clock, on warm memory. GB/s, GFLOP/s: the call's least bytes and its operations by that time.\n\
+         limit: the least time by the device's rates, of memory (M) or arithmetic (A), as a share of that time; above 100 %\n\
+         where operands came from a cache.\n",
     );
     if let Some(rates) = &report.rates {
         rates.text(&mut t);
