@@ -30,6 +30,18 @@ pub static AVX512: Image = Image {
     digest: hex_digest(env!("OVERT_IMAGE_AVX512")),
 };
 
+/// Code with AVX-512 VNNI beside the AVX-512 set.
+pub static AVX512_VNNI: Image = Image {
+    id: "x86-64+avx512+vnni",
+    digest: hex_digest(env!("OVERT_IMAGE_AVX512_VNNI")),
+};
+
+/// Code with AVX-512 BF16 beside the AVX-512 set.
+pub static AVX512_BF16: Image = Image {
+    id: "x86-64+avx512+bf16",
+    digest: hex_digest(env!("OVERT_IMAGE_AVX512_BF16")),
+};
+
 /// Why x86-64 code is not in this library; empty when it is.
 pub const NO_X86: &str = if cfg!(target_arch = "x86_64") {
     ""
@@ -61,6 +73,38 @@ overt_sdk::image!(
             .with("avx512bw")
             .with("avx512vl")
             .with("avx512dq"),
+    )
+    .not_built(NO_X86)
+);
+
+overt_sdk::image!(
+    ImageDecl::host(
+        &AVX512_VNNI,
+        ArchPattern::family("x86-64")
+            .with("avx2")
+            .with("fma")
+            .with("f16c")
+            .with("avx512f")
+            .with("avx512bw")
+            .with("avx512vl")
+            .with("avx512dq")
+            .with("avx512vnni"),
+    )
+    .not_built(NO_X86)
+);
+
+overt_sdk::image!(
+    ImageDecl::host(
+        &AVX512_BF16,
+        ArchPattern::family("x86-64")
+            .with("avx2")
+            .with("fma")
+            .with("f16c")
+            .with("avx512f")
+            .with("avx512bw")
+            .with("avx512vl")
+            .with("avx512dq")
+            .with("avx512bf16"),
     )
     .not_built(NO_X86)
 );

@@ -4,6 +4,7 @@ pub mod formats;
 pub mod ints;
 pub mod panel;
 pub mod product;
+mod set;
 
 #[cfg(test)]
 mod tests_formats;
@@ -11,3 +12,6 @@ mod tests_formats;
 mod tests_product;
 #[cfg(test)]
 pub mod tests_support;
+
+pub use set::Set;
+pub(in crate::simd) use set::with_set;

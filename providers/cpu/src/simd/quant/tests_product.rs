@@ -1,7 +1,8 @@
 //! Products with quantised weights against sums in f64, at every format, path and tail, and bit by bit against themselves.
 
+use super::Set;
 use super::formats::{Format, Stored};
-use super::panel::{Panels, pack_fp8, pack_rows, packed_bytes, with_panels};
+use super::panel::{Panels, pack_panel, packed_bytes, with_panels};
 use super::product::{Activations, QuantArgs, grain, prepare, prepared_bytes, rows, scratch_len};
 use super::tests_support::{random_row, value};
 use crate::simd::ElemType;
@@ -172,17 +173,7 @@ impl Case {
                 }
             };
             // SAFETY: rows hold k elements, a panel its bytes.
-            unsafe {
-                if self.format.is_blocks() {
-                    with_panels!(self.format, F => {
-                        let blocks = self.k / F::ELEMENTS;
-                        let head = to.as_mut_ptr().add(blocks * S::LANES * F::BODY);
-                        pack_rows::<F>(S::LANES, row, blocks, to.as_mut_ptr(), head);
-                    });
-                } else {
-                    pack_fp8(S::LANES, row, self.k, to.as_mut_ptr());
-                }
-            }
+            unsafe { pack_panel(self.format, S::LANES, row, self.k, to.as_mut_ptr()) };
         }
         packed
     }
@@ -198,14 +189,14 @@ impl Case {
             args.b = panels.as_ptr();
             args.packed = true;
         }
-        let mut prepared = lines(prepared_bytes(s, &args));
+        let mut prepared = lines(prepared_bytes_on(s, &args));
         let prepared = prepared.as_mut_ptr().cast::<u8>();
-        let mut scratch = vec![f32::NAN; scratch_len(s, &args)];
+        let mut scratch = vec![f32::NAN; scratch_len_on(s, &args)];
         // SAFETY: the operands are the test's own and as large as the arguments say.
         unsafe {
-            prepare(s, &args, prepared, 0..self.m);
+            prepare_on(s, &args, prepared, 0..self.m);
             for (m, n) in cuts {
-                rows(s, &args, prepared, m.clone(), n.clone(), &mut scratch);
+                rows_on(s, &args, prepared, m.clone(), n.clone(), &mut scratch);
             }
         }
         out
@@ -524,29 +515,23 @@ fn edges_are_right() {
     for_each(&mut Edges);
 }
 
-struct Grains;
-
-impl ForEach for Grains {
-    fn check<S: Simd>(&mut self, s: S, name: &str) {
+#[test]
+fn the_grain_is_whole_panels() {
+    for set in [Set::Avx2, Set::Avx512, Set::Vnni] {
         for m in [0, 1, 9, 4096] {
             for n in [0, 1, 40, 50000] {
                 for threads in [0, 1, 2, 64] {
                     let mut args = Case::new(PLAIN, [1, 1, 32], 0).args();
                     (args.m, args.n) = (m, n);
-                    let (rows, columns) = grain(s, &args, threads);
+                    let (rows, columns) = grain(set, &args, threads);
                     assert!(
-                        rows >= 1 && columns >= S::LANES && columns.is_multiple_of(S::LANES),
-                        "{name}: {m} by {n}: {rows}, {columns}"
+                        rows >= 1 && columns >= 1 && columns.is_multiple_of(set.lanes()),
+                        "{set:?}: {m} by {n}: {rows}, {columns}"
                     );
                 }
             }
         }
     }
-}
-
-#[test]
-fn the_grain_is_whole_panels() {
-    for_each(&mut Grains);
 }
 
 #[test]

@@ -114,6 +114,12 @@ impl Format {
         elements / block * bytes
     }
 
+    /// Bytes of a stride of `elements`, whole blocks of them, of either sign.
+    pub fn bytes_for_stride(self, elements: i64) -> isize {
+        let (block, bytes) = self.block();
+        elements as isize / block as isize * bytes as isize
+    }
+
     /// Whether elements share blocks.
     pub fn is_blocks(self) -> bool {
         self.block().0 > 1

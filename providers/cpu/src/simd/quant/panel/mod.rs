@@ -13,7 +13,7 @@ mod blocks;
 mod pack;
 mod superblocks;
 
-pub use pack::{pack_fp8, pack_rows};
+pub use pack::{pack_fp8, pack_panel, pack_rows};
 
 use super::formats::{Format, Stored};
 use crate::simd::lanes::Simd;

@@ -1,6 +1,7 @@
 //! From stored rows to panels.
 
-use super::Panels;
+use super::{Panels, with_panels};
+use crate::simd::quant::formats::{Format, Stored};
 
 /// Moves bit 4g + i of a word to bit 8i + g: then the bits of group g lie in four bytes at one place.
 #[inline(always)]
@@ -20,6 +21,29 @@ fn spread(x: u32) -> u32 {
     swap(x, 0x2222_2222, 1)
 }
 
+/// Packs `lanes` rows of `k` elements, 8 or 16, as a whole panel. A null row is zeros.
+///
+/// # Safety
+/// Rows that are not null have the elements readable, whole blocks of them; the panel's bytes are writable.
+pub unsafe fn pack_panel(
+    format: Format,
+    lanes: usize,
+    row: impl Fn(usize) -> *const u8,
+    k: usize,
+    to: *mut u8,
+) {
+    // SAFETY: the caller's contract, passed on.
+    unsafe {
+        if !format.is_blocks() {
+            return pack_fp8(lanes, row, k, to);
+        }
+        with_panels!(format, F => {
+            let blocks = k / F::ELEMENTS;
+            pack_rows::<F>(lanes, row, blocks, to, to.wrapping_add(blocks * lanes * F::BODY));
+        });
+    }
+}
+
 /// Packs `blocks` blocks of `lanes` rows, 8 or 16: quants to `body`, scales to `head`. A null row is zeros.
 ///
 /// # Safety
@@ -34,8 +58,8 @@ pub unsafe fn pack_rows<F: Panels>(
     // SAFETY: the caller's contract, passed on.
     unsafe {
         match lanes {
-            8 => pack_panel::<F, 8>(row, blocks, body, head),
-            16 => pack_panel::<F, 16>(row, blocks, body, head),
+            8 => pack_lanes::<F, 8>(row, blocks, body, head),
+            16 => pack_lanes::<F, 16>(row, blocks, body, head),
             other => unreachable!("no panel of {other} rows"),
         }
     }
@@ -43,7 +67,7 @@ pub unsafe fn pack_rows<F: Panels>(
 
 /// # Safety
 /// As for [`pack_rows`].
-unsafe fn pack_panel<F: Panels, const T: usize>(
+unsafe fn pack_lanes<F: Panels, const T: usize>(
     row: impl Fn(usize) -> *const u8,
     blocks: usize,
     body: *mut u8,

@@ -24,6 +24,7 @@ mod int8_many;
 mod source;
 
 use super::formats::Format;
+use super::{Set, with_set};
 use crate::simd::ElemType;
 use crate::simd::lanes::Simd;
 use activations::Rows;
@@ -101,9 +102,8 @@ impl QuantArgs {
         if row >= self.n {
             return core::ptr::null();
         }
-        let (elements, bytes) = self.b_format.block();
-        let blocks = row as isize * (self.b_stride as isize / elements as isize);
-        self.b.wrapping_offset(blocks * bytes as isize)
+        let stride = self.b_format.bytes_for_stride(self.b_stride);
+        self.b.wrapping_offset(row as isize * stride)
     }
 
     /// A panel of the packed layout.
@@ -121,12 +121,22 @@ const PANELS: usize = 2;
 const ROWS: usize = 256;
 
 /// Bytes that [`prepare`] fills for the call, aligned to 64.
-pub fn prepared_bytes<S: Simd>(_s: S, args: &QuantArgs) -> usize {
+pub fn prepared_bytes(set: Set, args: &QuantArgs) -> usize {
+    with_set!(set, s => prepared_bytes_on(s, args))
+}
+
+/// [`prepared_bytes`] for one token.
+pub(in crate::simd) fn prepared_bytes_on<S: Simd>(_s: S, args: &QuantArgs) -> usize {
     Rows::of::<S>(args).stride * args.m
 }
 
 /// Floats of scratch memory that one worker needs, for any ranges.
-pub fn scratch_len<S: Simd>(s: S, args: &QuantArgs) -> usize {
+pub fn scratch_len(set: Set, args: &QuantArgs) -> usize {
+    with_set!(set, s => scratch_len_on(s, args))
+}
+
+/// [`scratch_len`] for one token.
+pub(in crate::simd) fn scratch_len_on<S: Simd>(s: S, args: &QuantArgs) -> usize {
     match args.activations {
         Activations::Exact => exact::scratch_len(s, args),
         Activations::Int8 => int8::scratch_len(s, args),
@@ -134,8 +144,8 @@ pub fn scratch_len<S: Simd>(s: S, args: &QuantArgs) -> usize {
 }
 
 /// A good size of one item of parallel work for `threads` workers: (rows, columns). Columns are whole panels.
-pub fn grain<S: Simd>(_s: S, args: &QuantArgs, threads: usize) -> (usize, usize) {
-    let wide = 4 * PANELS * S::LANES;
+pub fn grain(set: Set, args: &QuantArgs, threads: usize) -> (usize, usize) {
+    let wide = 4 * PANELS * set.lanes();
     // A few items for each worker even out their speeds; an item of many columns is one stretch of memory.
     let columns = args
         .n
@@ -148,8 +158,22 @@ pub fn grain<S: Simd>(_s: S, args: &QuantArgs, threads: usize) -> (usize, usize)
 /// Prepares the rows `m` of a. Disjoint ranges may be prepared at once.
 ///
 /// # Safety
-/// The rows are readable and aligned to their element; `prepared` holds [`prepared_bytes`], aligned to 64.
-pub unsafe fn prepare<S: Simd>(s: S, args: &QuantArgs, prepared: *mut u8, m: Range<usize>) {
+/// `set` is available. The rows are readable and aligned to their element; `prepared` holds [`prepared_bytes`], aligned to 64.
+pub unsafe fn prepare(set: Set, args: &QuantArgs, prepared: *mut u8, m: Range<usize>) {
+    // SAFETY: the caller's contract, passed on.
+    with_set!(set, s => unsafe { prepare_on(s, args, prepared, m) })
+}
+
+/// [`prepare`] for one token.
+///
+/// # Safety
+/// As there.
+pub(in crate::simd) unsafe fn prepare_on<S: Simd>(
+    s: S,
+    args: &QuantArgs,
+    prepared: *mut u8,
+    m: Range<usize>,
+) {
     // SAFETY: the caller's contract, passed on.
     unsafe { activations::prepare(s, args, prepared, m) }
 }
@@ -160,12 +184,28 @@ pub unsafe fn prepare<S: Simd>(s: S, args: &QuantArgs, prepared: *mut u8, m: Ran
 /// matter. Neither allocates nor blocks.
 ///
 /// # Safety
-/// The operands are as [`QuantArgs`] says and lie in memory that nothing writes meanwhile; `prepared` was filled for the rows
+/// `set` is available. The operands are as [`QuantArgs`] says and lie in memory that nothing writes meanwhile; `prepared` was filled for the rows
 /// `m` by [`prepare`] with these arguments; the output's elements in both ranges are writable, aligned, and overlap nothing.
 ///
 /// # Panics
 /// If a range exceeds the product, or `scratch` is too short.
-pub unsafe fn rows<S: Simd>(
+pub unsafe fn rows(
+    set: Set,
+    args: &QuantArgs,
+    prepared: *const u8,
+    m: Range<usize>,
+    n: Range<usize>,
+    scratch: &mut [f32],
+) {
+    // SAFETY: the caller's contract, passed on.
+    with_set!(set, s => unsafe { rows_on(s, args, prepared, m, n, scratch) })
+}
+
+/// [`rows`] for one token.
+///
+/// # Safety
+/// As there.
+pub(in crate::simd) unsafe fn rows_on<S: Simd>(
     s: S,
     args: &QuantArgs,
     prepared: *const u8,

@@ -1,0 +1,46 @@
+//! The product with fp8 weights in AVX2.
+
+use super::quant::{self, FP8};
+use crate::images::{AVX2, NO_X86};
+use overt_kernels::ops::matmul_bt::OP;
+use overt_sdk::host::{Body, HostKernel, HostWeights, Job, Launch};
+use overt_sdk::{CallView, Result, TensorView, WeightsLayout, WorkspaceNeed};
+
+overt_sdk::kernel! {
+    id: "cpu/matmul_bt/fp8_avx2",
+    op: &OP,
+    tier: Tuned,
+    priority: 22,
+    doc: "weights decoded and scaled in registers to 8 f32 lanes across columns, fused multiply-adds",
+    handles: ["bias", "b_scale", "scale_rows", "scale_depth"],
+    images: [AVX2.id],
+    entries: [BODY.symbol],
+    needs: [
+        fact("device.feature.avx2").is(true).source("8-lane integer and float instructions"),
+        fact("device.feature.fma").is(true).source("one rounding a multiply-add"),
+        fact("device.feature.f16c").is(true).source("f16 is decoded in registers"),
+    ],
+    needs: quant::needs(&FP8, 8),
+    numeric_class: "cpu.matmul_bt.fp8_avx2",
+    flags: CAPTURE_SAFE | DETERMINISTIC,
+    not_built: NO_X86,
+    body: HostKernel::new(launch).workspace(workspace).weights(HostWeights { layout, pack: &PACK }),
+}
+
+static BODY: Body = Body {
+    symbol: "cpu_matmul_bt_fp8_avx2",
+    image: &AVX2,
+    run,
+};
+
+static PACK: Body = Body {
+    symbol: "cpu_matmul_bt_fp8_avx2_pack",
+    image: &AVX2,
+    run: pack,
+};
+
+fn launch(launch: &mut Launch<'_>) -> Result<()> {
+    quant::launch(launch, &BODY)
+}
+
+quant::entries!(Avx2);
