@@ -314,22 +314,135 @@ def add(name, seed, t, d):
     return {**head, "outputs": {"out": [dec(x + y) for x, y in zip(a["a"].values, a["b"].values)]}}
 
 
-def matmul_bt(name, seed, m, n, k, bias):
+def int8(row):
+    """A row of activations rounded in blocks of 32 columns; divisions and products are those of f32, of 24 bits."""
+    out = []
+    for start in range(0, len(row), 32):
+        block = row[start : start + 32]
+        greatest = max(abs(x) for x in block)
+        inverse = rounded(127 / greatest, 24) if greatest else Fraction(0)
+        step = rounded(greatest / 127, 24)
+        # Of a fraction, `round` takes ties to even.
+        out += [round(rounded(x * inverse, 24)) * step for x in block]
+    return out
+
+
+def ceil(a, b):
+    return -(-a // b)
+
+
+def matmul_bt(name, seed, m, n, k, bias, scale=None, with_int8=False):
+    """`scale`: rows and depth of a scale."""
+    rows, depth = scale or (1, 128)
     shapes = {"a": [m, k], "b": [n, k]}
+    if scale:
+        shapes["b_scale"] = [ceil(n, rows), ceil(k, depth)]
     if bias:
         shapes["bias"] = [n]
-    present = ["bias"] if bias else []
-    order = ["a", "b", "bias", "out"]
-    head, a = case("matmul_bt.1", name, seed, {"M": m, "N": n, "K": k}, shapes, order, present=present)
+    present = ["b_scale"] * bool(scale) + ["bias"] * bias
+    order = ["a", "b", "b_scale", "bias", "out"]
+    attrs = {"scale_rows": rows, "scale_depth": depth, "int8_activations": with_int8}
+    head, a = case("matmul_bt.1", name, seed, {"M": m, "N": n, "K": k}, shapes, order, attrs, present=present)
     out = []
     for i in range(m):
+        row = [a["a"][i, x] for x in range(k)]
+        if with_int8:
+            row = int8(row)
         for j in range(n):
-            total = sum((a["a"][i, x] * a["b"][j, x] for x in range(k)), Fraction(0))
+            factors = [a["b_scale"][j // rows, x // depth] if scale else 1 for x in range(k)]
+            total = sum((row[x] * a["b"][j, x] * factors[x] for x in range(k)), Fraction(0))
             out.append(dec(total + (a["bias"][j,] if bias else 0)))
     return {**head, "outputs": {"out": out}}
 
 
-def reshape_and_cache(name, seed, heads, d, dv, pages, page, slots):
+def moe_grouped_gemm(name, seed, experts, chosen, n, k, bias=False, scale=None, with_int8=False):
+    rows, depth = scale or (1, 128)
+    t, s = len(chosen), len(chosen[0])
+    shapes = {"a": [t, s, k], "b": [experts, n, k]}
+    if scale:
+        shapes["b_scale"] = [experts, ceil(n, rows), ceil(k, depth)]
+    if bias:
+        shapes["bias"] = [experts, n]
+    present = ["b_scale"] * bool(scale) + ["bias"] * bias
+    order = ["a", "b", "experts", "b_scale", "bias", "out"]
+    attrs = {"scale_rows": rows, "scale_depth": depth, "int8_activations": with_int8}
+    symbols = {"T": t, "S": s, "K": k, "E": experts, "N": n}
+    ints = {"experts": sum(chosen, [])}
+    head, a = case("moe_grouped_gemm.1", name, seed, symbols, shapes, order, attrs, ints, present=present)
+    out = []
+    for i in range(t):
+        for j in range(s):
+            row = [a["a"][i, j, x] for x in range(k)]
+            if with_int8:
+                row = int8(row)
+            e = chosen[i][j]
+            for c in range(n):
+                if e < 0:
+                    out.append(Decimal(0))
+                    continue
+                total = a["bias"][e, c] if bias else Fraction(0)
+                for x in range(k):
+                    factor = a["b_scale"][e, c // rows, x // depth] if scale else 1
+                    total += row[x] * a["b"][e, c, x] * factor
+                out.append(dec(total))
+    return {**head, "outputs": {"out": out}}
+
+
+def moe_combine(name, seed, t, s, d, shared):
+    shapes = {"x": [t, s, d], "weights": [t, s]}
+    if shared:
+        shapes["shared"] = [t, d]
+    order = ["x", "weights", "shared", "out"]
+    symbols = {"T": t, "S": s, "D": d}
+    head, a = case("moe_combine.1", name, seed, symbols, shapes, order, present=["shared"] * shared)
+    out = []
+    for i in range(t):
+        for j in range(d):
+            total = sum((a["weights"][i, x] * a["x"][i, x, j] for x in range(s)), Fraction(0))
+            out.append(dec(total + (a["shared"][i, j] if shared else 0)))
+    return {**head, "outputs": {"out": out}}
+
+
+def moe_router_topk(
+    name, seed, t, e, s, *, with_sigmoid=False, groups=1, top_groups=1, group_score=1, renormalise=False, scale=1.0, bias=None, shifts=None
+):
+    """`bias`: its shift, or None without one."""
+    shapes = {"logits": [t, e]}
+    shifts = dict(shifts or {})
+    if bias is not None:
+        shapes["bias"] = [e]
+        shifts["bias"] = bias
+    attrs = {
+        "sigmoid": with_sigmoid,
+        "groups": groups,
+        "top_groups": top_groups,
+        "group_score": group_score,
+        "renormalise": renormalise,
+        "scale": scale,
+    }
+    order = ["logits", "bias", "weights", "experts"]
+    present = ["bias"] if bias is not None else []
+    head, a = case("moe_router_topk.1", name, seed, {"T": t, "E": e, "S": s}, shapes, order, attrs, shifts=shifts, present=present)
+    weights, experts = [], []
+    for i in range(t):
+        logits = [dec(a["logits"][i, j]) for j in range(e)]
+        total = sum(x.exp() for x in logits)
+        scores = [sigmoid(x) if with_sigmoid else x.exp() / total for x in logits]
+        keys = [score + (dec(a["bias"][j,]) if bias is not None else 0) for j, score in enumerate(scores)]
+        size = e // groups
+        # Rank: how many stand before it.
+        sums = [sum(sorted(keys[g * size : (g + 1) * size])[-group_score:]) for g in range(groups)]
+        best = [g for g in range(groups) if sum(1 for h in range(groups) if (-sums[h], h) < (-sums[g], g)) < top_groups]
+        open_ = [j for j in range(e) if j // size in best]
+        rank = {j: sum(1 for h in open_ if (-keys[h], h) < (-keys[j], j)) for j in open_}
+        chosen = [next(j for j in open_ if rank[j] == r) for r in range(s)]
+        factor = Decimal(scale) / (sum(scores[j] for j in chosen) if renormalise else 1)
+        weights += [scores[j] * factor for j in chosen]
+        experts += chosen
+    return {**head, "outputs": {"weights": weights, "experts": experts}}
+
+
+def reshape_and_cache(name, seed, heads, d, dv, pages, page, slots, scales=(1.0, 1.0)):
     t = len(slots)
     shapes = {
         "key": [t, heads, d],
@@ -339,15 +452,16 @@ def reshape_and_cache(name, seed, heads, d, dv, pages, page, slots):
     }
     symbols = {"T": t, "Hkv": heads, "D": d, "Dv": dv, "N": pages, "P": page}
     order = ["key", "value", "slots", "k_cache", "v_cache"]
-    head, a = case("reshape_and_cache.1", name, seed, symbols, shapes, order, ints={"slots": slots})
+    attrs = {"k_scale": scales[0], "v_scale": scales[1]}
+    head, a = case("reshape_and_cache.1", name, seed, symbols, shapes, order, attrs, ints={"slots": slots})
     outputs = {}
-    for cache, source, width in [("k_cache", "key", d), ("v_cache", "value", dv)]:
+    for cache, source, width, scale in [("k_cache", "key", d, scales[0]), ("v_cache", "value", dv, scales[1])]:
         after = list(a[cache].values)
         for i, slot in enumerate(slots):
             if slot >= 0:
                 for h in range(heads):
                     for x in range(width):
-                        after[(slot * heads + h) * width + x] = a[source][i, h, x]
+                        after[(slot * heads + h) * width + x] = a[source][i, h, x] / Fraction(scale)
         outputs[cache] = [dec(v) for v in after]
     return {**head, "outputs": outputs}
 
@@ -368,6 +482,8 @@ def paged_attention(
     window=0,
     softcap=0.0,
     sinks=False,
+    k_scale=1.0,
+    v_scale=1.0,
 ):
     rows, requests = sum(q_lens), len(q_lens)
     used = [-(-n // page) for n in seq_lens]
@@ -394,7 +510,7 @@ def paged_attention(
         "R": requests,
         "M": columns,
     }
-    attrs = {"scale": scale, "causal": causal, "window": window, "softcap": softcap}
+    attrs = {"scale": scale, "causal": causal, "window": window, "softcap": softcap, "k_scale": k_scale, "v_scale": v_scale}
     ints = {"block_table": sum(table, []), "seq_lens": seq_lens, "query_start": starts}
     order = ["query", "k_cache", "v_cache", "block_table", "seq_lens", "query_start", "sinks", "out"]
     present = ["sinks"] if sinks else []
@@ -415,7 +531,7 @@ def paged_attention(
                         continue
                     where = table[r][key // page], key % page, kv
                     dot = sum((a["query"][starts[r] + i, h, x] * a["k_cache"][(*where, x)] for x in range(d)), Fraction(0))
-                    logit = dec(dot * Fraction(scale))
+                    logit = dec(dot * Fraction(k_scale) * Fraction(scale))
                     if softcap:
                         logit = Decimal(softcap) * tanh(logit / Decimal(softcap))
                     terms.append((logit.exp(), where))
@@ -424,7 +540,7 @@ def paged_attention(
                     total += dec(a["sinks"][h,]).exp()
                 for x in range(dv):
                     value = sum((e * dec(a["v_cache"][(*where, x)]) for e, where in terms), Decimal(0))
-                    out.append(value / total if terms else Decimal(0))
+                    out.append(value * Decimal(v_scale) / total if terms else Decimal(0))
     return {**head, "outputs": {"out": out}}
 
 
@@ -467,6 +583,24 @@ def cases():
     yield matmul_bt("bias", 9, 2, 5, 9, True)
     yield matmul_bt("no_depth", 10, 2, 3, 0, True)
     yield matmul_bt("deep", 11, 1, 2, 65, False)
+    yield matmul_bt("channel_scales", 70, 2, 5, 9, False, scale=(1, 9))
+    yield matmul_bt("block_scales", 71, 2, 7, 11, True, scale=(3, 4))
+    yield matmul_bt("int8", 72, 3, 2, 70, False, with_int8=True)
+    yield matmul_bt("int8_block_scales", 73, 2, 3, 33, True, scale=(2, 32), with_int8=True)
+    yield moe_grouped_gemm("plain", 74, 3, [[0, 2], [2, -1], [0, 0]], 4, 5)
+    yield moe_grouped_gemm("bias", 75, 4, [[3, 1, -7]], 3, 6, bias=True)
+    yield moe_grouped_gemm("all", 76, 2, [[1], [0], [-1], [1]], 5, 37, bias=True, scale=(2, 16), with_int8=True)
+    yield moe_combine("plain", 77, 3, 2, 5, False)
+    yield moe_combine("shared", 78, 2, 4, 7, True)
+    yield moe_combine("no_slots", 79, 2, 0, 3, True)
+    yield moe_router_topk("softmax", 80, 5, 9, 3)
+    yield moe_router_topk("renormalised", 81, 5, 12, 4, renormalise=True, scale=1.5)
+    yield moe_router_topk("sigmoid_bias", 82, 4, 10, 3, with_sigmoid=True, bias=-2, scale=2.5)
+    groups = dict(with_sigmoid=True, groups=4, top_groups=2, group_score=2, renormalise=True)
+    yield moe_router_topk("groups", 83, 6, 16, 5, bias=-3, scale=2.5, **groups)
+    yield moe_router_topk("groups_of_one", 84, 4, 6, 3, groups=6, top_groups=4, shifts={"logits": 1})
+    yield moe_router_topk("ties", 85, 6, 40, 7, shifts={"logits": -5}, renormalise=True)
+    yield reshape_and_cache("scaled", 86, 2, 3, 2, 2, 3, [5, 2, -1, 0], (0.25, -1.5))
     yield reshape_and_cache("scattered", 12, 2, 3, 2, 3, 4, [9, -1, 0, 5, -9223372036854775808])
     yield reshape_and_cache("page_of_one", 13, 1, 2, 4, 5, 1, [4, 1])
     base = dict(q_lens=[3, 0, 2], seq_lens=[7, 4, 2], heads=2, kv_heads=2, d=4, dv=4, page=3, scale=0.5)
@@ -488,6 +622,8 @@ def cases():
     yield paged_attention("decode", 35, **{**base, "q_lens": [1, 1, 1, 1], "seq_lens": [1, 16, 17, 33], "page": 16})
     yield paged_attention("prefill", 36, **{**base, "q_lens": [9], "seq_lens": [9], "page": 3, "heads": 3, "kv_heads": 1})
     yield paged_attention("no_keys", 37, **{**base, "q_lens": [0, 2, 0], "seq_lens": [0, 2, 0], "sinks": True})
+    yield paged_attention("cache_scales", 39, **{**base, "k_scale": 1.75, "v_scale": 0.375})
+    yield paged_attention("cache_scales_softcap", 87, **{**base, "k_scale": -0.5, "v_scale": 3.0, "softcap": 2.0, "sinks": True})
     yield paged_attention("negative_scale", 38, **{**base, "scale": -0.375, "softcap": 2.5})
 
 

@@ -130,9 +130,11 @@ fn oracles_agree_with_an_independent_implementation() {
             .entry(case["op"].as_str().unwrap().to_owned())
             .or_insert(0) += count;
     }
+    // What a probe computes is beside the point; its tests are its kernels'.
+    let probes = ops::ALL.iter().filter(|op| op.name.contains("_probe"));
     assert_eq!(
         compared.len(),
-        ops::ALL.len(),
+        ops::ALL.len() - probes.count(),
         "every op is in the table: {compared:?}"
     );
     assert!(compared.values().all(|&n| n >= 15), "{compared:?}");
@@ -206,13 +208,27 @@ fn the_table_tells_wrong_attributes_from_right_ones() {
             ("amplitude", 0.125),
             ("limit", 0.25),
             ("alpha", 0.01),
+            ("k_scale", 0.125),
+            ("v_scale", 0.125),
         ] {
-            if let Some(AttrValue::F64(value)) = attr(name) {
+            // A single key has all the weight, whatever its logit.
+            let single = name == "k_scale" && attr("window") == Some(AttrValue::I64(1));
+            if let Some(AttrValue::F64(value)) = attr(name)
+                && !single
+            {
                 differs(name, &set(name, AttrValue::F64(value + step)));
             }
         }
-        for name in ["interleaved", "erf"] {
-            if let Some(AttrValue::Bool(value)) = attr(name) {
+        for name in [
+            "interleaved",
+            "erf",
+            "int8_activations",
+            "sigmoid",
+            "renormalise",
+        ] {
+            if let Some(AttrValue::Bool(value)) = attr(name)
+                && case["name"] != "no_depth"
+            {
                 differs(name, &set(name, AttrValue::Bool(!value)));
             }
         }
@@ -235,14 +251,19 @@ fn the_table_tells_wrong_attributes_from_right_ones() {
                 }
             }
         }
-        for name in ["sinks", "bias"] {
+        // Ties of logits that are nearly equal are broken otherwise by other groups.
+        if case["name"] == "groups" {
+            differs("top_groups", &set("top_groups", AttrValue::I64(3)));
+            differs("group_score", &set("group_score", AttrValue::I64(4)));
+        }
+        for name in ["sinks", "bias", "b_scale", "shared"] {
             if right.operand(name).is_some() {
                 let number = right.schema.operand(name).unwrap();
                 differs(name, &|call: &mut HostCall| call.operands[number] = None);
             }
         }
     }
-    assert_eq!(changed.len(), 21, "{changed:?}");
+    assert_eq!(changed.len(), 30, "{changed:?}");
 }
 
 #[test]
