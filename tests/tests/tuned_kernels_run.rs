@@ -13,19 +13,26 @@ use overt_tests::start;
 
 const FLOATS: [DType; 3] = [F32, F16, BF16];
 
-/// Shapes of a product: a row, a few, a block, uneven sizes.
-fn products() -> Vec<HostCall> {
-    let shapes = [
-        (1, 64, 64),
-        (1, 37, 129),
-        (4, 16, 256),
-        (33, 65, 31),
-        (128, 96, 64),
-        (7, 1, 1),
-    ];
+/// Shapes of a product of few rows, uneven sizes among them.
+const FEW: [(i64, i64, i64); 5] = [
+    (1, 64, 64),
+    (1, 37, 129),
+    (4, 16, 256),
+    (7, 1, 1),
+    (15, 9, 40),
+];
+
+/// Shapes of a product of many rows.
+const MANY: [(i64, i64, i64); 3] = [(16, 9, 40), (33, 65, 31), (128, 96, 64)];
+
+fn products(shapes: &[(i64, i64, i64)], types: &[DType]) -> Vec<HostCall> {
     shapes
         .iter()
-        .flat_map(|&(m, n, k)| FLOATS.map(|dtype| problems::matmul(m, n, k, dtype)))
+        .flat_map(|&(m, n, k)| {
+            types
+                .iter()
+                .map(move |&dtype| problems::matmul(m, n, k, dtype))
+        })
         .collect()
 }
 
@@ -96,17 +103,35 @@ fn expect(runtime: &Runtime, calls: Vec<HostCall>, wanted: &str) {
 /// The features up to AVX2, so that a machine with AVX-512 tests these kernels too.
 const AVX2: &str = "sse3,ssse3,sse4.1,sse4.2,popcnt,avx,avx2,bmi1,bmi2,f16c,fma,lzcnt,movbe";
 
+/// What AVX-512 kernels need besides.
+const AVX512: &str = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl";
+
 fn cpu(features: &str) -> Runtime {
     start::cpu().knob("cpu.features", features).start().unwrap()
 }
 
 #[test]
 fn avx2_serves_every_class_of_products() {
-    case!("cpu", [Avx2], || expect(
-        &cpu(AVX2),
-        products(),
-        "cpu/matmul_bt/avx2"
-    ));
+    case!("cpu", [Avx2], || {
+        let runtime = cpu(AVX2);
+        expect(&runtime, products(&FEW, &FLOATS), "cpu/matmul_bt/avx2");
+        expect(
+            &runtime,
+            products(&MANY, &FLOATS),
+            "cpu/matmul_bt/avx2_many",
+        );
+    });
+}
+
+#[test]
+fn the_number_of_rows_for_tiles_is_a_knob() {
+    case!("cpu", [Avx2], || {
+        let knobs = start::cpu().knob("cpu.features", AVX2);
+        let runtime = knobs.knob("cpu.matmul_bt.many_rows", "33").start().unwrap();
+        let (below, from) = MANY.split_at(1);
+        expect(&runtime, products(below, &FLOATS), "cpu/matmul_bt/avx2");
+        expect(&runtime, products(from, &FLOATS), "cpu/matmul_bt/avx2_many");
+    });
 }
 
 #[test]
@@ -120,11 +145,13 @@ fn avx2_serves_every_class_of_attention() {
 
 #[test]
 fn avx512_serves_every_class_of_products() {
-    case!("cpu", [Avx512], || expect(
-        &cpu("all"),
-        products(),
-        "cpu/matmul_bt/avx512"
-    ));
+    case!("cpu", [Avx512], || {
+        // Without AVX-512 BF16, which some of these machines have.
+        let runtime = cpu(&format!("{AVX2},{AVX512}"));
+        expect(&runtime, products(&FEW, &FLOATS), "cpu/matmul_bt/avx512");
+        let many = products(&MANY, &FLOATS);
+        expect(&runtime, many, "cpu/matmul_bt/avx512_many");
+    });
 }
 
 #[test]

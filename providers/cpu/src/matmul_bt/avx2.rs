@@ -1,4 +1,4 @@
-//! The product in f32 vectors, for AVX2.
+//! The product in f32 vectors along K, for AVX2: for few rows, which the weights' bandwidth bounds.
 
 use super::tuned;
 use crate::images::{AVX2, NO_X86};
@@ -11,7 +11,7 @@ overt_sdk::kernel! {
     op: &OP,
     tier: Tuned,
     priority: 20,
-    doc: "f32 sums in 8 lanes with fused multiply-adds",
+    doc: "f32 sums in 8 lanes along K with fused multiply-adds; weights are read as they lie",
     handles: ["bias"],
     images: [AVX2.id],
     entries: [BODY.symbol],
@@ -39,7 +39,8 @@ fn launch(launch: &mut Launch<'_>) -> Result<()> {
 
 #[cfg(target_arch = "x86_64")]
 fn run(job: &Job<'_>) -> Result<()> {
-    tuned::run(job, crate::simd::Isa::Avx2)
+    use crate::simd::{Isa, matmul::Code};
+    tuned::run(job, Code::Along(Isa::Avx2))
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -1,4 +1,4 @@
-//! The product in f32 vectors, for AVX512.
+//! The product in f32 vectors along K, for AVX-512: for few rows, which the weights' bandwidth bounds.
 
 use super::tuned;
 use crate::images::{AVX512, NO_X86};
@@ -11,7 +11,7 @@ overt_sdk::kernel! {
     op: &OP,
     tier: Tuned,
     priority: 30,
-    doc: "f32 sums in 16 lanes with fused multiply-adds",
+    doc: "f32 sums in 16 lanes along K with fused multiply-adds; weights are read as they lie",
     handles: ["bias"],
     images: [AVX512.id],
     entries: [BODY.symbol],
@@ -40,7 +40,8 @@ fn launch(launch: &mut Launch<'_>) -> Result<()> {
 
 #[cfg(target_arch = "x86_64")]
 fn run(job: &Job<'_>) -> Result<()> {
-    tuned::run(job, crate::simd::Isa::Avx512)
+    use crate::simd::{Isa, matmul::Code};
+    tuned::run(job, Code::Along(Isa::Avx512))
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -37,15 +37,19 @@ pub use x86::run;
 mod x86 {
     use super::super::operands::{A, B, BIAS, OUT};
     use crate::pool::Pool;
-    use crate::simd::matmul::{MatmulArgs, grain, rows, scratch_len};
-    use crate::simd::{ElemType, Isa};
-    use crate::vectors::{available, elements, elements_mut, with_scratch};
-    use overt_sdk::Result;
+    use crate::simd::ElemType;
+    use crate::simd::matmul::{Code, MatmulArgs, grain, rows, scratch_len};
+    use crate::vectors::{elements, elements_mut, with_scratch};
     use overt_sdk::host::Job;
+    use overt_sdk::{Error, Result};
 
-    /// The job's product with the instructions of `isa`.
-    pub fn run(job: &Job<'_>, isa: Isa) -> Result<()> {
-        available(isa)?;
+    /// The job's product by `code`.
+    pub fn run(job: &Job<'_>, code: Code) -> Result<()> {
+        if !code.is_available() {
+            return Err(Error::unsupported(format!(
+                "{code:?} was chosen on a CPU or system without its instructions"
+            )));
+        }
         let call = job.call();
         let (a, b, out) = (call.operand(A)?, call.operand(B)?, call.operand(OUT)?);
         let bias = call.optional(BIAS)?;
@@ -73,20 +77,20 @@ mod x86 {
             k: a.dim(1)? as usize,
         };
         let pool = job.context::<Pool>()?;
-        let (tall, wide) = grain(isa, &args, pool.threads());
+        let (tall, wide) = grain(code, &args, pool.threads());
         let (down, across) = (args.m.div_ceil(tall), args.n.div_ceil(wide));
         let steps = (tall * wide) as u64 * args.k as u64;
-        let scratch = scratch_len(isa, &args);
+        let scratch = scratch_len(code, &args);
         pool.ranges(down * across, steps, |items| {
             with_scratch(scratch, |scratch| {
                 for item in items {
                     // Down first, so that neighbours share rows of `b`.
                     let (i, j) = (item % down * tall, item / down * wide);
                     let (m, n) = (i..args.m.min(i + tall), j..args.n.min(j + wide));
-                    // SAFETY: `isa` was found on this machine. Operands were resolved from live allocations, bounds-checked
+                    // SAFETY: the instructions were found on this machine. Operands were resolved from live allocations, bounds-checked
                     // and aligned; rows are contiguous by the guard. Items are disjoint parts of the output, which overlaps no
                     // input by the op's schema. The stream orders other work on this memory.
-                    unsafe { rows(isa, &args, m, n, scratch) }
+                    unsafe { rows(code, &args, m, n, scratch) }
                 }
             });
         });

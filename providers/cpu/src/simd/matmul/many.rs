@@ -1,225 +1,255 @@
-//! Many rows of `a`: blocks of both operands are packed as f32, and tiles of accumulators go over them.
+//! More rows of `a`: blocks of both operands are laid out for register tiles of `P::ROWS` rows by two vectors of columns.
 //!
-//! A block of [`ROWS`] rows of `a` by [`DEPTH`] elements stays in the second-level cache, a strip of four rows of `b` in the
-//! first. Between blocks of *k* the accumulators rest in memory as whole vectors, so that cutting *k* does not change the
-//! order of the sums.
+//! A panel of `b`, two vectors of columns by [`BLOCK`] elements of *k*, stays in the first-level cache while all rows of a
+//! block of `a` go over it; that block, and the panels of a block of columns, stay in the second. So a tile reads little from
+//! beyond the first level for each multiply-add. With few rows there is one panel at a time, and the rows of `b` are followed
+//! to their ends, as the memory likes it.
 
-use super::super::convert::decode;
-use super::super::dot::{dot, zero};
-use super::super::lanes::{Simd, Task};
+use super::super::lanes::Simd;
 use super::super::scratch::{Cutter, len_for};
-use super::MatmulArgs;
-use super::finish::finish;
+use super::ahead::Ahead;
+use super::finish::{Finish, bias};
+use super::lay_out::{LayOutB, a_stride, lay_out_a};
+use super::panel::{PanelTask, Panels, height, with_rows, with_type};
+use super::{BLOCK, MatmulArgs};
 use core::ops::Range;
 
-/// Rows of `a` in a block: a multiple of every tile height.
-const ROWS: usize = 96;
-/// Columns of the output in a block: packing a block of `a` is paid once for them. Their accumulators need not stay in the
-/// second-level cache, since each is touched once for [`DEPTH`] elements.
+/// Rows of `a` in a block.
+const ROWS: usize = 84;
+/// Up to this many rows all of *k* is laid out at once, and columns go by single panels.
+pub const FEW: usize = 96;
+/// Columns in a block otherwise: laying out a block of `a` is paid once for them.
 pub const COLUMNS: usize = 256;
-/// Elements of *k* in a block: a multiple of the lanes of every instruction set.
-const DEPTH: usize = 512;
-/// Columns of a tile.
-const WIDTH: usize = 4;
+/// Rows of which the sums are kept at a time.
+const TALL: usize = 768;
 
-pub fn scratch_len<S: Simd>(_s: S, k: usize) -> usize {
-    let depth = k.next_multiple_of(S::LANES).min(DEPTH);
-    len_for(&[ROWS * depth, WIDTH * depth, ROWS * COLUMNS * S::LANES])
+/// What is laid out at a time.
+struct Sizes {
+    /// Rows of `a`, and blocks of *k*.
+    rows: usize,
+    blocks: usize,
+    /// Columns, and rows of sums.
+    columns: usize,
+    tall: usize,
+}
+
+impl Sizes {
+    fn new<P: Panels>(m: usize, k: usize) -> Self {
+        let width = 2 * P::S::LANES;
+        if m <= FEW {
+            let blocks = k.div_ceil(BLOCK).max(1);
+            Sizes {
+                rows: m,
+                blocks,
+                columns: width,
+                tall: m,
+            }
+        } else {
+            Sizes {
+                rows: m.min(ROWS),
+                blocks: 1,
+                columns: COLUMNS,
+                tall: m.min(TALL),
+            }
+        }
+    }
+
+    fn parts<P: Panels>(&self) -> [usize; 4] {
+        [
+            self.rows * self.blocks * a_stride::<P>(),
+            self.columns * BLOCK / P::PER_WORD,
+            self.tall * self.columns,
+            self.columns,
+        ]
+    }
+}
+
+pub fn scratch_len<P: Panels>(_: P, args: &MatmulArgs) -> usize {
+    // A worker may be given fewer rows than there are.
+    let few = Sizes::new::<P>(args.m.min(FEW), args.k).parts::<P>();
+    let all = Sizes::new::<P>(args.m, args.k).parts::<P>();
+    len_for(&few).max(len_for(&all))
 }
 
 /// # Safety
 /// As for [`super::rows`].
-pub unsafe fn rows<S: Simd>(
-    s: S,
+pub unsafe fn rows<P: Panels>(
+    p: P,
     args: &MatmulArgs,
     m: Range<usize>,
     n: Range<usize>,
     scratch: &mut [f32],
 ) {
-    const {
-        assert!(
-            ROWS.is_multiple_of(S::ROWS)
-                && COLUMNS.is_multiple_of(WIDTH)
-                && DEPTH.is_multiple_of(S::LANES)
-        )
-    };
-    let depth = args.k.next_multiple_of(S::LANES).min(DEPTH);
+    let sizes = Sizes::new::<P>(m.len(), args.k);
+    let [a, b, sums, decoded] = sizes.parts::<P>();
     let mut cutter = Cutter::new(scratch);
-    let a = cutter.cut(ROWS * depth);
-    let b = cutter.cut(WIDTH * depth);
-    let acc = cutter.cut(ROWS * COLUMNS * S::LANES);
-    for column in n.clone().step_by(COLUMNS) {
-        for row in m.clone().step_by(ROWS) {
-            let block = Block {
-                args,
-                m: row..m.end.min(row + ROWS),
-                n: column..n.end.min(column + COLUMNS),
-            };
-            // SAFETY: the block lies in the caller's ranges.
-            unsafe { block.multiply(s, a, b, acc) };
-            let acc = acc.as_ptr();
-            match S::ROWS {
-                3 => s.run(Finish::<3> { block, acc }),
-                6 => s.run(Finish::<6> { block, acc }),
-                rows => unreachable!("no tile of {rows} rows"),
-            }
+    let (a, b) = (cutter.cut(a), cutter.cut(b));
+    let (sums, decoded) = (cutter.cut(sums), cutter.cut(decoded));
+    let whole = m.len() <= FEW;
+    if whole {
+        for (block, at) in (0..args.k).step_by(BLOCK).enumerate() {
+            let to = &mut a[block * m.len() * a_stride::<P>()..];
+            // SAFETY: the rows are the caller's.
+            unsafe { lay_out_a(p, args, m.clone(), at, to) };
         }
     }
-}
-
-/// One block of the output. Holds the contract of [`super::rows`] for its ranges.
-struct Block<'a> {
-    args: &'a MatmulArgs,
-    m: Range<usize>,
-    n: Range<usize>,
-}
-
-impl Block<'_> {
-    /// Leaves the accumulators of all tiles in `acc`: by strip of columns, then by strip of rows.
-    ///
-    /// # Safety
-    /// As for [`super::rows`].
-    unsafe fn multiply<S: Simd>(&self, s: S, a: &mut [f32], b: &mut [f32], acc: &mut [f32]) {
-        let args = self.args;
-        let mut at = 0;
-        loop {
-            let depth = (args.k - at).min(DEPTH);
-            let padded = depth.next_multiple_of(S::LANES);
-            let rows = self.m.len().next_multiple_of(S::ROWS);
-            for i in 0..rows {
-                // Rows past the end only fill up the last tile: they are zero, and their sums are dropped.
-                let n = if i < self.m.len() { depth } else { 0 };
-                let from = args.a_row((self.m.start + i).min(self.m.end - 1));
-                // SAFETY: `at + n` elements of the row are readable; `a` holds ROWS rows of at least `padded` floats.
-                unsafe {
-                    let from = from.wrapping_add(at * args.a_type.bytes());
-                    decode(
-                        s,
-                        args.a_type,
-                        from,
-                        a.as_mut_ptr().add(i * padded),
-                        n,
-                        padded,
-                    );
-                }
+    let (width, last) = (2 * P::S::LANES, n.end);
+    for column in n.clone().step_by(sizes.columns) {
+        let n = column..n.end.min(column + sizes.columns);
+        // SAFETY: the columns are the caller's.
+        let bias = unsafe { bias(args, n.clone(), decoded) };
+        // The row and element of `b` where the panel after this one begins.
+        let next = |panel: &Range<usize>, k: &Range<usize>| {
+            if panel.end < n.end {
+                Some((panel.end, k.start))
+            } else if k.end < args.k {
+                Some((n.start, k.end))
+            } else {
+                Some((n.end, 0)).filter(|(row, _)| *row < last)
             }
-            let mut tiles = acc.as_mut_ptr();
-            for column in self.n.clone().step_by(WIDTH) {
-                for j in 0..WIDTH {
-                    let n = if column + j < self.n.end { depth } else { 0 };
-                    let from = args.b_row((column + j).min(self.n.end - 1));
-                    // SAFETY: as for a.
-                    unsafe {
-                        let from = from.wrapping_add(at * args.b_type.bytes());
-                        decode(
-                            s,
-                            args.b_type,
-                            from,
-                            b.as_mut_ptr().add(j * padded),
-                            n,
-                            padded,
-                        );
-                    }
-                }
-                let (a, b) = (a.as_ptr(), b.as_ptr());
-                let first = at == 0;
-                match S::ROWS {
-                    3 => s.run(Strip::<3> {
-                        a,
-                        b,
-                        padded,
-                        rows,
-                        tiles,
-                        first,
-                    }),
-                    6 => s.run(Strip::<6> {
-                        a,
-                        b,
-                        padded,
-                        rows,
-                        tiles,
-                        first,
-                    }),
-                    rows => unreachable!("no tile of {rows} rows"),
-                }
-                // SAFETY: `acc` has room for ROWS·COLUMNS vectors, and this strip took rows·WIDTH of them.
-                tiles = unsafe { tiles.add(rows * WIDTH * S::LANES) };
-            }
-            at += depth;
-            if at >= args.k {
-                break;
-            }
-        }
-    }
-}
-
-/// All packed rows of `a` against one packed strip of `b`: adds to the strip's tiles.
-struct Strip<const R: usize> {
-    /// `rows` rows, `padded` floats each.
-    a: *const f32,
-    /// [`WIDTH`] rows, `padded` floats each.
-    b: *const f32,
-    padded: usize,
-    rows: usize,
-    tiles: *mut f32,
-    /// The tiles hold nothing yet.
-    first: bool,
-}
-
-impl<const R: usize> Task for Strip<R> {
-    type Out = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        for row in (0..self.rows).step_by(R) {
-            // SAFETY: the packed blocks and the tiles have the sizes that their fields state.
-            unsafe {
-                let a = self.a.add(row * self.padded);
-                let b =
-                    core::array::from_fn::<_, WIDTH, _>(|j| self.b.wrapping_add(j * self.padded));
-                let tile = self.tiles.add(row * WIDTH * S::LANES);
-                let mut acc = zero::<S, R, WIDTH>(s);
-                if !self.first {
-                    for i in 0..R {
-                        for j in 0..WIDTH {
-                            acc[i][j] = s.load(tile.add((i * WIDTH + j) * S::LANES));
+        };
+        for top in m.clone().step_by(sizes.tall) {
+            let m = top..m.end.min(top + sizes.tall);
+            let mut at = 0;
+            loop {
+                let k = at..args.k.min(at + BLOCK);
+                for row in m.clone().step_by(sizes.rows) {
+                    let rows = row..m.end.min(row + sizes.rows);
+                    let a = if whole {
+                        a[at / BLOCK * rows.len() * a_stride::<P>()..].as_ptr()
+                    } else {
+                        // SAFETY: the rows are the caller's.
+                        unsafe { lay_out_a(p, args, rows.clone(), at, a) };
+                        a.as_ptr()
+                    };
+                    for first in (0..n.len()).step_by(width) {
+                        let n = n.start + first..n.end.min(n.start + first + width);
+                        let b = &mut b[first * BLOCK / P::PER_WORD..];
+                        // The first rows find the panel not laid out, and ask for what the next one is made of.
+                        let fresh = row == top;
+                        if fresh {
+                            let (n, k, to) = (n.clone(), k.clone(), &mut *b);
+                            with_type!(args.b_type, TY => p.run(LayOutB::<TY> { args, n, k, to }));
+                        }
+                        // Of a panel all rows' sums lie together.
+                        let sums = sums[first * sizes.tall + (row - top) * width..].as_mut_ptr();
+                        let strip = Strip {
+                            a: a.cast(),
+                            b: b.as_ptr(),
+                            sums,
+                            rows: rows.len(),
+                            steps: k.len().div_ceil(P::PER_WORD),
+                            first: at == 0,
+                            ahead: Ahead::new(
+                                args,
+                                if fresh { next(&n, &k) } else { None },
+                                rows.len(),
+                            ),
+                        };
+                        strip.multiply(p);
+                        if k.end == args.k {
+                            let bias = if bias.is_null() {
+                                bias
+                            } else {
+                                decoded[first..].as_ptr()
+                            };
+                            let m = rows.clone();
+                            p.run(Write(Finish {
+                                args,
+                                bias,
+                                sums,
+                                stride: width,
+                                m,
+                                n,
+                            }));
                         }
                     }
                 }
-                let acc = dot::<S, f32, R, WIDTH>(s, a, self.padded, b, self.padded, acc);
-                for i in 0..R {
-                    for j in 0..WIDTH {
-                        s.store(tile.add((i * WIDTH + j) * S::LANES), acc[i][j]);
-                    }
+                at = k.end;
+                if at >= args.k {
+                    break;
                 }
             }
         }
     }
 }
 
-/// Adds up the lanes of a block's tiles and writes the outputs.
-struct Finish<'a, const R: usize> {
-    block: Block<'a>,
-    acc: *const f32,
+/// Writes a tile of the output.
+struct Write<'a>(Finish<'a>);
+
+impl PanelTask for Write<'_> {
+    #[inline(always)]
+    fn run<P: Panels>(self, p: P) {
+        self.0.write(p.simd());
+    }
 }
 
-impl<const R: usize> Task for Finish<'_, R> {
-    type Out = ();
+/// Laid-out rows of `a` against a panel of `b`.
+#[derive(Clone, Copy)]
+struct Strip {
+    a: *const u32,
+    b: *const f32,
+    /// Two vectors for each row.
+    sums: *mut f32,
+    rows: usize,
+    /// Words of *k*.
+    steps: usize,
+    /// There is nothing in `sums` yet.
+    first: bool,
+    ahead: Ahead,
+}
+
+impl Strip {
+    fn multiply<P: Panels>(mut self, p: P) {
+        let tall = height::<P>(self.rows);
+        let mut left = self.rows;
+        while left > 0 {
+            let (rows, tile) = if left >= tall {
+                (left - left % tall, tall)
+            } else {
+                (left, left)
+            };
+            self.rows = rows;
+            with_rows!(P, tile, R => p.run(Tiles::<R>(self)));
+            self.a = self.a.wrapping_add(rows * a_stride::<P>());
+            self.sums = self.sums.wrapping_add(rows * 2 * P::S::LANES);
+            left -= rows;
+        }
+    }
+}
+
+/// A strip in tiles of `R` rows, which divides its rows.
+struct Tiles<const R: usize>(Strip);
+
+impl<const R: usize> PanelTask for Tiles<R> {
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        let Block { args, m, n } = self.block;
-        let rows = m.len().next_multiple_of(R);
-        for (strip, column) in n.clone().step_by(WIDTH).enumerate() {
-            for i in 0..m.len() {
-                // SAFETY: `multiply` has filled rows·WIDTH vectors for each strip, row by row. The output lies in the ranges.
-                unsafe {
-                    let row = self.acc.add((strip * rows + i) * WIDTH * S::LANES);
-                    let sums = s.sum4([
-                        s.load(row),
-                        s.load(row.add(S::LANES)),
-                        s.load(row.add(2 * S::LANES)),
-                        s.load(row.add(3 * S::LANES)),
-                    ]);
-                    finish(args, m.start + i, column, sums, n.end);
+    fn run<P: Panels>(self, p: P) {
+        let (s, lanes) = (p.simd(), P::S::LANES);
+        let mut strip = self.0;
+        for row in (0..strip.rows).step_by(R) {
+            strip.ahead.ask(R);
+            // SAFETY: the laid-out blocks and the sums have the sizes that the fields state.
+            unsafe {
+                let a = strip.a.add(row * a_stride::<P>());
+                let sums = strip.sums.add(row * 2 * lanes);
+                let mut acc = [[s.splat(0.0); 2]; R];
+                for step in 0..strip.steps {
+                    let b = strip.b.add(step * 2 * lanes);
+                    let b = [s.load(b), s.load(b.add(lanes))];
+                    for i in 0..R {
+                        let x = p.spread(a.add(i * a_stride::<P>() + step));
+                        acc[i][0] = p.multiply_add(x, b[0], acc[i][0]);
+                        acc[i][1] = p.multiply_add(x, b[1], acc[i][1]);
+                    }
+                }
+                for i in 0..R {
+                    for j in 0..2 {
+                        let to = sums.add((2 * i + j) * lanes);
+                        if !strip.first {
+                            acc[i][j] = s.add(s.load(to), acc[i][j]);
+                        }
+                        s.store(to, acc[i][j]);
+                    }
                 }
             }
         }
