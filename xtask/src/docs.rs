@@ -1,6 +1,6 @@
 //! `docs`: everything that is generated from the sources and checked in.
 
-use crate::{End, header};
+use crate::{End, header, ops_page};
 use anyhow::Result;
 use std::path::Path;
 
@@ -28,8 +28,14 @@ const HEADER: Generated = Generated {
     check: header::check,
 };
 
+const OPS: Generated = Generated {
+    name: "docs/ops.md",
+    write: ops_page::write,
+    check: ops_page::check,
+};
+
 /// All generated files. A new one adds a line.
-const ALL: &[Generated] = &[HEADER];
+const ALL: &[Generated] = &[HEADER, OPS];
 
 /// The command.
 pub fn command(root: &Path, options: &Options) -> Result<End> {

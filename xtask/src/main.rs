@@ -9,6 +9,8 @@ mod docs;
 mod elf;
 mod header;
 mod ledger;
+mod peers;
+mod ops_page;
 mod providers;
 mod run;
 mod sources;

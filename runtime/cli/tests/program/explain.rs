@@ -118,7 +118,15 @@ fn a_fallback_says_so_and_strict_policy_refuses_it() {
 
 #[test]
 fn pins_and_denials_decide_and_an_impossible_pin_is_refused() {
-    let args = ["explain", "add", "a=f32[2,3]", "b=f32[2,3]", "out=f32[2,3]"];
+    let args = [
+        "--knob",
+        "cpu.features=none",
+        "explain",
+        "add",
+        "a=f32[2,3]",
+        "b=f32[2,3]",
+        "out=f32[2,3]",
+    ];
     overt(&args).code(0).says(&["cpu/add/reference"]);
     overt(&[&["--deny", "cpu/add/reference"], &args[..]].concat())
         .code(4)

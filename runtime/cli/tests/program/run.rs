@@ -46,7 +46,7 @@ fn every_call_is_dispatched_witnessed_and_checked() {
     let file = File::new(TWO);
     overt(&["run", file.name(), "--no-rates"]).code(0).says(&[
         "two calls",
-        "cpu/add/reference",
+        "cpu/add/",
         "executed 4 of 4 calls (2 lines), skipped 0, failed 0",
     ]);
     let json = overt(&["run", file.name(), "--json"]).code(0).json();
@@ -99,6 +99,8 @@ fn pins_and_strict_policy_hold_and_refusals_have_their_own_code() {
         "run",
         file.name(),
         "--no-rates",
+        "--knob",
+        "cpu.features=none",
         "--deny",
         "cpu/add/reference",
     ])
