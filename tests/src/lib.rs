@@ -14,3 +14,4 @@ pub mod observer;
 pub mod problems;
 pub mod run;
 pub mod start;
+pub mod tree;

@@ -3,7 +3,8 @@
 
 use overt_tests::capability::Capability;
 use overt_tests::case;
-use overt_tests::hostile::{Scratch, root};
+use overt_tests::hostile::Scratch;
+use overt_tests::tree;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -73,30 +74,6 @@ fn faults(op: &str, name: &str, instead: &str) -> Vec<Fault> {
     ]
 }
 
-/// Copies what git knows of, so that no build output comes along.
-fn copy(to: &Path) {
-    let listed = Command::new("git")
-        .args(["ls-files", "-z"])
-        .current_dir(root())
-        .output()
-        .unwrap();
-    assert!(listed.status.success(), "{listed:?}");
-    for name in listed
-        .stdout
-        .split(|byte| *byte == 0)
-        .filter(|name| !name.is_empty())
-    {
-        let name = std::str::from_utf8(name).unwrap();
-        let target = to.join(name);
-        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
-        // A file that was removed and not yet committed is not part of the tree.
-        if root().join(name).is_file() {
-            std::fs::copy(root().join(name), &target)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
-        }
-    }
-}
-
 fn cargo(tree: &Path, target: &Path, arguments: &[&str]) -> (Output, String) {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(arguments)
@@ -129,7 +106,7 @@ fn every_fault_in_a_tuned_kernel_turns_tests_red_by_naming_what_ran() {
     case!("cpu", [Long, Avx2], || {
         let scratch = Scratch::new("mutations");
         let (tree, target) = (scratch.folder("tree"), scratch.folder("target"));
-        copy(&tree);
+        tree::copy(&tree);
         let (sound, text) = cargo(&tree, &target, &TESTS);
         assert!(
             sound.status.success(),
