@@ -91,12 +91,17 @@ unsafe fn write<S: Simd>(
     let (source, target) = (side.source.ty, side.cache_type);
     let [page_stride, position_stride, head_stride] = side.cache_strides.map(|s| s as isize);
     let start = page as isize * page_stride + position as isize * position_stride;
-    let same = source == target && By::Over(side.scale).is_one();
-    // Heads that lie one behind the other on both sides are one row, if their bits are copied.
+    // A quotient costs several products.
+    let by = match side.scale {
+        1.0 => By::Times(1.0),
+        scale => By::Over(scale),
+    };
+    let same = source == target && by == By::Times(1.0);
+    // Heads that lie one behind the other on both sides are one row.
     let dense = side.head_stride == side.width as i64 && head_stride == side.width as isize;
     let (count, width) = match heads {
         0 => return,
-        _ if same && dense => (1, heads * side.width),
+        _ if dense => (1, heads * side.width),
         heads => (heads, side.width),
     };
     let from = side.source.row::<u8>(t);
@@ -111,7 +116,7 @@ unsafe fn write<S: Simd>(
                 copy::bits(from, to, width * source.bytes());
             } else {
                 let (from, to) = ((Format::from(source), from), (target, to));
-                copy::converted(s, from, to, width, By::Over(side.scale));
+                copy::converted(s, from, to, width, by);
             }
         }
     }

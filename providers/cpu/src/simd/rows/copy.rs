@@ -25,13 +25,6 @@ pub enum By {
     Over(f32),
 }
 
-impl By {
-    /// Whether it stays what it is.
-    pub fn is_one(self) -> bool {
-        matches!(self, By::Times(1.0) | By::Over(1.0))
-    }
-}
-
 /// Copies the bits of a row.
 ///
 /// # Safety

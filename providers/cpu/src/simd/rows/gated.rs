@@ -1,10 +1,11 @@
 //! Activations of one half of a row, times the other half.
 
+use super::exp::exp_below;
 use super::normal::cumulative;
 use super::{Rows, RowsMut};
 use crate::simd::elem::{Elem, with_elem};
 use crate::simd::lanes::{Simd, Task};
-use crate::simd::math::exp;
+
 use crate::simd::{Isa, with_isa};
 use core::marker::PhantomData;
 use core::ops::Range;
@@ -115,7 +116,7 @@ impl Gate for Clamped {
 #[inline(always)]
 fn times_sigmoid<S: Simd>(s: S, a: S::V, y: S::V, b: S::V) -> S::V {
     let one = s.splat(1.0);
-    let h = exp(s, s.mul(s.abs(y), s.splat(-0.5)));
+    let h = exp_below(s, s.mul(s.abs(y), s.splat(-0.5)));
     let factor = s.pick_less(y, s.splat(0.0), h, one);
     let above = s.mul(s.mul(a, factor), s.mul(b, factor));
     s.div(above, s.fma(h, h, one))

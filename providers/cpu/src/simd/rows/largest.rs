@@ -7,6 +7,22 @@ use crate::simd::lanes::Simd;
 /// are few.
 pub const BLOCK: usize = 64;
 
+/// The first `n` elements, up to a vector; the other lanes are 0.
+///
+/// # Safety
+/// `n` elements are readable at `x`, at most a vector.
+#[inline(always)]
+pub unsafe fn some<S: Simd, X: Elem>(s: S, x: *const X, n: usize) -> S::V {
+    // SAFETY: the caller's elements.
+    unsafe {
+        if n == S::LANES {
+            X::load(s, x)
+        } else {
+            X::load_head(s, x, s.head(n))
+        }
+    }
+}
+
 /// The greatest number among up to [`BLOCK`] elements, NaN passed over; −∞ for none.
 ///
 /// # Safety
@@ -50,13 +66,10 @@ pub unsafe fn block<S: Simd, X: Elem>(s: S, x: *const X, n: usize) -> [f32; BLOC
     let mut at = 0;
     while at < n {
         let count = (n - at).min(S::LANES);
-        let head = s.head(count);
-        // SAFETY: the head's elements are readable, and written inside the block.
-        unsafe {
-            let v = X::load_head(s, x.add(at), head);
-            s.store_head(out.as_mut_ptr().add(at), v, head);
-        }
-        at += count;
+        // SAFETY: the elements are readable; whole vectors fit into the block.
+        unsafe { s.store(out.as_mut_ptr().add(at), some(s, x.add(at), count)) };
+        at += S::LANES;
     }
+    out[n..].fill(f32::NAN);
     out
 }

@@ -12,6 +12,7 @@ mod argmax;
 mod cache;
 mod copy;
 mod embedding;
+mod exp;
 mod gated;
 mod largest;
 mod normal;

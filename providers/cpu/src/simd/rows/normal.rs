@@ -1,7 +1,7 @@
 //! The normal distribution's cumulative function over lanes.
 
+use super::exp::exp_below;
 use crate::simd::lanes::Simd;
-use crate::simd::math::exp;
 
 /// m · Φ(x), with a relative error that the rounding of x² dominates, x² · 2⁻²⁴ (held by a test), in the lower tail too. NaN stays NaN.
 ///
@@ -34,7 +34,7 @@ pub fn cumulative<S: Simd>(s: S, x: S::V, m: S::V) -> S::V {
     }
     let ratio = s.mul(t, p);
     // exp(-a²/4)
-    let h = exp(s, s.mul(s.mul(a, a), s.splat(-0.25)));
+    let h = exp_below(s, s.mul(s.mul(a, a), s.splat(-0.25)));
     let below = s.mul(s.mul(m, h), s.mul(h, ratio));
     let above = s.mul(m, s.sub(one, s.mul(s.mul(h, h), ratio)));
     s.pick_less(x, s.splat(0.0), below, above)

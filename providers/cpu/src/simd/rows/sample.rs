@@ -1,8 +1,8 @@
 //! Tokens drawn from rows of logits.
 //!
 //! A row is read once for the greatest element of each of its blocks. What `top_k` and `top_p` keep is mostly few elements, and they lie
-//! in few blocks: those are looked through again, and nothing else is sorted ([`front`]). Where more is kept, a histogram over the
-//! leading bits finds the element at which to stop ([`limit`]). Where all is kept, nothing is ordered at all.
+//! in few blocks: those are looked through again, and nothing else is sorted ([`front`]). Where more is kept, a histogram finds
+//! the element at which to stop ([`limit`]). Where all is kept, nothing is ordered at all.
 
 mod front;
 mod limit;

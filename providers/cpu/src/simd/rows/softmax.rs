@@ -1,9 +1,10 @@
 //! Exponentials as shares of their sum.
 
+use super::exp::exp_below;
 use super::{Rows, RowsMut};
 use crate::simd::elem::{Elem, with_elem};
 use crate::simd::lanes::{Simd, Task};
-use crate::simd::math::exp;
+
 use crate::simd::{Isa, with_isa};
 use core::marker::PhantomData;
 use core::ops::Range;
@@ -143,7 +144,7 @@ unsafe fn exponentials<S: Simd>(s: S, row: *mut f32, width: usize, greatest: f32
                 if at < end {
                     // SAFETY: the vector begins inside the row.
                     let e = unsafe {
-                        let e = exp(s, s.sub(s.load(row.add(at)), base));
+                        let e = exp_below(s, s.sub(s.load(row.add(at)), base));
                         s.store(row.add(at), e);
                         e
                     };

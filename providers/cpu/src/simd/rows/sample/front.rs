@@ -9,9 +9,6 @@ use crate::simd::rows::largest::{BLOCK, block};
 pub struct Key(u64);
 
 impl Key {
-    /// The end of the order.
-    pub const END: Key = Key(u64::MAX);
-
     /// The key of an element, which is no NaN.
     #[inline(always)]
     pub fn new(value: f32, index: usize) -> Key {
@@ -38,11 +35,6 @@ impl Key {
         } else {
             !rising
         })
-    }
-
-    /// The leading bits: fewer for values that are greater.
-    pub fn bin(&self, bits: u32) -> usize {
-        (self.0 >> (64 - bits)) as usize
     }
 }
 
@@ -119,6 +111,5 @@ mod tests {
             assert!(Key::new(value, 7) < Key::new(value, 8));
         }
         assert_eq!(Key::new(-0.0, 1), Key::new(0.0, 1));
-        assert!(Key::new(f32::NEG_INFINITY, u32::MAX as usize) <= Key::END);
     }
 }

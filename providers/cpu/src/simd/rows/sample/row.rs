@@ -1,7 +1,7 @@
 //! One row: the order of the steps.
 
 use super::front::{Key, front};
-use super::limit::{Measure, limit};
+use super::limit::{Measure, cut};
 use super::weights::{add_blocks, in_order, weigh, weigh_values};
 use crate::simd::elem::Elem;
 use crate::simd::lanes::Simd;
@@ -33,6 +33,8 @@ pub struct Memory {
     pub weights: Vec<f32>,
     /// Sums of the weights of the row's blocks.
     pub sums: Vec<f32>,
+    /// Places of elements in a histogram.
+    pub bins: Vec<u16>,
 }
 
 /// Elements up to which looking through blocks for the front of the order beats a histogram over the row.
@@ -95,18 +97,18 @@ pub unsafe fn draw<S: Simd, X: Elem>(
             memory.weights = whole;
         }
     }
-    // SAFETY: as above; there is a weight for each element.
-    unsafe {
-        let mut total = total;
-        if top_k < width {
-            let last = limit(s, x, width, Measure::Count(top_k), memory);
-            total = keep(s, x, width, last, memory);
-        }
-        if bounded {
-            let wanted = f64::from(choice.top_p) * total;
-            let last = limit(s, x, width, Measure::Weight(wanted), memory);
-            keep(s, x, width, last, memory);
-        }
+    let mut total = total;
+    if top_k < width {
+        let most = Measure::Count(top_k);
+        // SAFETY: as above; there is a weight for each element.
+        unsafe { cut(s, x, width, greatest, choice.temperature, most, memory) };
+        add_blocks(s, memory);
+        total = memory.sums.iter().copied().map(f64::from).sum();
+    }
+    if bounded {
+        let share = Measure::Weight(f64::from(choice.top_p) * total);
+        // SAFETY: as above.
+        unsafe { cut(s, x, width, greatest, choice.temperature, share, memory) };
     }
     if choice.min_p > 0.0 {
         let least = choice.min_p.min(1.0);
@@ -151,33 +153,6 @@ fn weigh_keys<S: Simd>(s: S, greatest: f32, choice: &Choice, memory: &mut Memory
     memory.weights.clear();
     memory.weights.extend(memory.keys.iter().map(Key::value));
     weigh_values(s, greatest, choice.temperature, &mut memory.weights);
-}
-
-/// Sets the weights behind the last kept element to 0 and yields the sum of the others.
-///
-/// # Safety
-/// `width` elements are readable at `x`, and there are as many weights.
-#[inline(always)]
-unsafe fn keep<S: Simd, X: Elem>(
-    s: S,
-    x: *const X,
-    width: usize,
-    last: Key,
-    memory: &mut Memory,
-) -> f64 {
-    let mut total = 0.0;
-    for at in (0..width).step_by(BLOCK) {
-        let n = BLOCK.min(width - at);
-        // SAFETY: the block lies in the row.
-        let values = unsafe { block(s, x.add(at), n) };
-        for (i, weight) in memory.weights[at..at + n].iter_mut().enumerate() {
-            if Key::new(values[i], at + i) > last {
-                *weight = 0.0;
-            }
-            total += f64::from(*weight);
-        }
-    }
-    total
 }
 
 /// The token of a front of the order whose weights are known. `total`: the weight of all that `top_p` is a share of; `None` for that

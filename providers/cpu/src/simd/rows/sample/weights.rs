@@ -3,15 +3,15 @@
 use super::row::Memory;
 use crate::simd::elem::Elem;
 use crate::simd::lanes::Simd;
-use crate::simd::math::exp;
-use crate::simd::rows::largest::BLOCK;
+use crate::simd::rows::exp::exp_below;
+use crate::simd::rows::largest::{BLOCK, some};
 
 /// exp((x − greatest) / temperature); 1 where x is the greatest, an infinite one too, and 0 for NaN.
 #[inline(always)]
 fn weight<S: Simd>(s: S, x: S::V, greatest: S::V, temperature: S::V) -> S::V {
     // The bound comes second: it is what remains of a NaN.
     let x = s.max(x, s.splat(f32::NEG_INFINITY));
-    let e = exp(s, s.div(s.sub(x, greatest), temperature));
+    let e = exp_below(s, s.div(s.sub(x, greatest), temperature));
     s.pick_less(x, greatest, e, s.splat(1.0))
 }
 
@@ -89,10 +89,8 @@ pub fn add_blocks<S: Simd>(s: S, memory: &mut Memory) {
     for block in weights.chunks(BLOCK) {
         let mut acc = s.splat(0.0);
         for part in block.chunks(S::LANES) {
-            // SAFETY: the head's weights are those of the part.
-            acc = s.add(acc, unsafe {
-                s.load_head(part.as_ptr(), s.head(part.len()))
-            });
+            // SAFETY: the weights are those of the part.
+            acc = s.add(acc, unsafe { some(s, part.as_ptr(), part.len()) });
         }
         sums.push(s.sum(acc));
     }

@@ -1,6 +1,7 @@
 //! Sums and activations.
 
 use super::super::add::add_on;
+use super::super::exp::exp_below;
 use super::super::gated::gated_on;
 use super::super::normal::cumulative;
 use super::super::{Activation, AddArgs, GatedArgs};
@@ -217,4 +218,56 @@ impl ForEach for Cumulative {
 #[test]
 fn the_normal_distribution_holds_its_stated_error() {
     for_each(&mut Cumulative);
+}
+
+struct Below<'a>(&'a mut [f32]);
+
+impl Task for Below<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        for chunk in self.0.chunks_exact_mut(S::LANES) {
+            // SAFETY: the chunk is a vector.
+            unsafe {
+                let y = exp_below(s, s.load(chunk.as_ptr()));
+                s.store(chunk.as_mut_ptr(), y);
+            }
+        }
+    }
+}
+
+struct Exponentials;
+
+impl ForEach for Exponentials {
+    fn check<S: Simd>(&mut self, s: S, name: &str) {
+        let mut worst = 0.0_f64;
+        // Numbers of every exponent, by a prime step through their bits.
+        for start in (0x8000_0000_u32..0xc2af_0000).step_by(16 * 1009) {
+            let x: [f32; 16] = core::array::from_fn(|i| f32::from_bits(start + i as u32 * 1009));
+            let mut y = x;
+            s.run(Below(&mut y));
+            for (x, y) in x.iter().zip(y) {
+                let want = f64::from(*x).exp();
+                if want < f64::from(f32::MIN_POSITIVE) * 1.000_001 {
+                    assert!(f64::from(y) < 1.2e-38, "{name}: exp({x:e}) = {y:e}");
+                    continue;
+                }
+                let near = want as f32;
+                let unit = f64::from(f32::from_bits(near.to_bits() + 1)) - f64::from(near);
+                worst = worst.max((f64::from(y) - want).abs() / unit);
+            }
+        }
+        eprintln!("{name}: off by {worst:.3} units");
+        assert!(worst <= 1.5, "{name}: {worst} units");
+        let mut special = [f32::NAN; 16];
+        special[1..6].copy_from_slice(&[f32::NEG_INFINITY, -0.0, 0.0, -88.0, -1e30]);
+        s.run(Below(&mut special));
+        assert!(special[0].is_nan(), "{name}");
+        assert_eq!(special[1..6], [0.0, 1.0, 1.0, 0.0, 0.0], "{name}");
+    }
+}
+
+#[test]
+fn exponentials_hold_their_stated_error() {
+    for_each(&mut Exponentials);
 }
