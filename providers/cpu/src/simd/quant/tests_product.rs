@@ -3,7 +3,9 @@
 use super::Set;
 use super::formats::{Format, Stored};
 use super::panel::{Panels, pack_panel, packed_bytes, with_panels};
-use super::product::{Activations, QuantArgs, grain, prepare, prepared_bytes, rows, scratch_len};
+use super::product::{
+    Activations, QuantArgs, grain, prepare_on, prepared_bytes_on, rows_on, scratch_len_on,
+};
 use super::tests_support::{random_row, value};
 use crate::simd::ElemType;
 use crate::simd::lanes::Simd;
@@ -320,6 +322,10 @@ impl ForEach for Shapes {
                     Case::new(kind, [9, 5, k], 0).check_on(s, name);
                 }
                 Case::new(kind, [64, 33, 256], 0).check_on(s, name);
+                if matches!(format, Format::Q8_0 | Format::Q4_1 | Format::Q6K) {
+                    // More rows, columns and depth than one block of the output and one chunk have.
+                    Case::new(kind, [259, 150, 768], 0).check_on(s, name);
+                }
             }
         }
     }

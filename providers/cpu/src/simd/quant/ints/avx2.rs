@@ -14,6 +14,16 @@ macro_rules! by_intrinsic {
     )+};
 }
 
+#[inline]
+#[target_feature(enable = "avx2")]
+fn opaque(mut a: __m256i) -> __m256i {
+    // SAFETY: the text is a comment alone.
+    unsafe {
+        core::arch::asm!("/* {0} */", inout(ymm_reg) a, options(nomem, nostack, preserves_flags));
+    }
+    a
+}
+
 impl Ints for Avx2 {
     type I = __m256i;
     type F = __m256;
@@ -120,6 +130,12 @@ impl Ints for Avx2 {
     #[inline(always)]
     fn last_halves(self, a: __m256i) -> __m256i {
         self.first_halves(self.shr::<16>(a))
+    }
+
+    #[inline(always)]
+    fn opaque(self, a: __m256i) -> __m256i {
+        // SAFETY: a token exists only where the instructions are enabled.
+        unsafe { opaque(a) }
     }
 
     #[inline(always)]

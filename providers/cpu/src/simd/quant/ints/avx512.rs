@@ -14,6 +14,16 @@ macro_rules! by_intrinsic {
     )+};
 }
 
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn opaque(mut a: __m512i) -> __m512i {
+    // SAFETY: the text is a comment alone.
+    unsafe {
+        core::arch::asm!("/* {0} */", inout(zmm_reg) a, options(nomem, nostack, preserves_flags));
+    }
+    a
+}
+
 impl<const VNNI: bool> Ints for Avx512<VNNI> {
     type I = __m512i;
     type F = __m512;
@@ -134,6 +144,12 @@ impl<const VNNI: bool> Ints for Avx512<VNNI> {
     #[inline(always)]
     fn last_halves(self, a: __m512i) -> __m512i {
         self.first_halves(self.shr::<16>(a))
+    }
+
+    #[inline(always)]
+    fn opaque(self, a: __m512i) -> __m512i {
+        // SAFETY: a token exists only where the instructions are enabled.
+        unsafe { opaque(a) }
     }
 
     #[inline(always)]

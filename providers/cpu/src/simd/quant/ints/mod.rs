@@ -68,6 +68,10 @@ pub trait Ints: Copy {
     /// The last two bytes of each word, with their signs, as the halves of a word.
     fn last_halves(self, a: Self::I) -> Self::I;
 
+    /// The same words, of which the compiler does not know that they are: it can neither reorder the additions that made them
+    /// nor move what follows before them. No instruction.
+    fn opaque(self, a: Self::I) -> Self::I;
+
     /// Loads words.
     ///
     /// # Safety

@@ -125,6 +125,9 @@ impl Ints for Wide {
     fn last_halves(self, a: I) -> I {
         a.map(|a| of_halves([i16::from((a >> 16) as i8), i16::from((a >> 24) as i8)]))
     }
+    fn opaque(self, a: I) -> I {
+        a
+    }
     unsafe fn load_words(self, p: *const u8) -> I {
         // SAFETY: the caller's pointer.
         unsafe { p.cast::<I>().read_unaligned() }

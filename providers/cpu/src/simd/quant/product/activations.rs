@@ -109,26 +109,20 @@ impl<E: Elem> Task for Round<E> {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         for block in 0..self.blocks {
-            let mut q = [0.0_f32; 32];
-            let mut sums = [0.0_f32; 2];
+            let mut q = [0_i32; 32];
+            let mut wholes = [s.splat(0.0); 4];
             // SAFETY: the block's elements are readable; a prepared row has places for all that is written of it.
             unsafe {
                 let from = self.from.add(block * 32);
-                let mut greatest = s.splat(0.0);
+                let (mut greatest, mut nothing) = (s.splat(0.0), s.splat(0.0));
                 for at in (0..32).step_by(S::LANES) {
-                    greatest = s.max(greatest, s.abs(E::load(s, from.add(at))));
+                    let x = E::load(s, from.add(at));
+                    greatest = s.max(greatest, s.abs(x));
+                    nothing = s.add(nothing, s.sub(x, x));
                 }
                 let mut amax = s.largest(greatest);
-                // A NaN or an infinity has no rounding to 8 bits: it makes the whole block NaN.
-                let all: f32 = {
-                    let mut sum = s.splat(0.0);
-                    for at in (0..32).step_by(S::LANES) {
-                        let x = E::load(s, from.add(at));
-                        sum = s.add(sum, s.sub(x, x));
-                    }
-                    s.sum(sum)
-                };
-                if all != 0.0 {
+                // x − x is 0 but for NaN and infinity, which have no rounding to 8 bits and make the whole block NaN.
+                if s.sum(nothing) != 0.0 {
                     amax = f32::NAN;
                 }
                 let id = if amax == 0.0 { 0.0 } else { 127.0 / amax };
@@ -143,10 +137,16 @@ impl<E: Elem> Task for Round<E> {
                         s.round(bounded),
                         s.splat(0.0),
                     );
-                    s.store(q.as_mut_ptr().add(at), whole);
-                    let half = at / 16;
-                    sums[half] += s.sum(whole);
+                    s.store_words(q.as_mut_ptr().add(at).cast(), s.rounded(whole));
+                    wholes[at / S::LANES] = whole;
                 }
+                // Four vectors of eight lanes, or two of sixteen.
+                let lanes = s.sum4(wholes);
+                let sums = if S::LANES == 8 {
+                    [lanes[0] + lanes[1], lanes[2] + lanes[3]]
+                } else {
+                    [lanes[0], lanes[1]]
+                };
                 let d = amax / 127.0;
                 self.to
                     .add(self.rows.scales + 4 * block)
@@ -165,10 +165,18 @@ impl<E: Elem> Task for Round<E> {
                     .write(extras);
                 if self.rows.halves {
                     let to = self.to.add(block * 64).cast::<[i16; 32]>();
-                    to.write(q.map(|x| x.to_int_unchecked::<i32>() as i16));
+                    let mut narrow = [0; 32];
+                    for i in 0..32 {
+                        narrow[i] = q[i] as i16;
+                    }
+                    to.write(narrow);
                 } else {
                     let to = self.to.add(block * 32).cast::<[i8; 32]>();
-                    to.write(q.map(|x| x.to_int_unchecked::<i32>() as i8));
+                    let mut narrow = [0; 32];
+                    for i in 0..32 {
+                        narrow[i] = q[i] as i8;
+                    }
+                    to.write(narrow);
                 }
             }
         }

@@ -1,8 +1,9 @@
 //! Products with activations as they are: weights are decoded to f32.
 
 use super::activations::Rows;
+use super::finish::finish;
 use super::source::chunk;
-use super::{PANELS, QuantArgs, ROWS};
+use super::{COLUMNS, PANELS, QuantArgs, ROWS};
 use super::{exact_few, exact_fp8, exact_many};
 use crate::simd::lanes::Simd;
 use crate::simd::quant::formats::{Format, Stored};
@@ -44,7 +45,7 @@ pub fn scratch_len<S: Simd>(_s: S, args: &QuantArgs) -> usize {
     len_for(&[
         SIDE_BY_SIDE * packed_chunk::<S>(args.b_format).div_ceil(4),
         DEPTH * PANELS * S::LANES,
-        ROWS * SIDE_BY_SIDE * S::LANES,
+        ROWS * COLUMNS,
     ])
 }
 
@@ -63,63 +64,68 @@ pub unsafe fn rows<S: Simd>(
     let mut cutter = Cutter::new(scratch);
     let packed = cutter.cut(SIDE_BY_SIDE * bytes.div_ceil(4));
     let packed: *mut u8 = packed.as_mut_ptr().cast();
-    let decoded = cutter.cut(DEPTH * PANELS * S::LANES);
-    let acc = cutter.cut(ROWS * SIDE_BY_SIDE * S::LANES);
+    let decoded = cutter.cut(DEPTH * PANELS * S::LANES).as_mut_ptr();
+    let acc = cutter.cut(ROWS * COLUMNS);
     let few = m.len() <= 2;
-    let wide = if m.len() == 1 { SIDE_BY_SIDE } else { PANELS };
-    for column in n.clone().step_by(wide * S::LANES) {
-        // Panels past the last column are not there: the last one is taken again, and dropped.
-        let last = (n.end - 1) / S::LANES;
-        let panel = |i: usize| (column / S::LANES + i).min(last);
-        acc[..m.len() * wide * S::LANES].fill(0.0);
+    // Panels of one step, and steps that share a chunk of the rows.
+    let wide = if m.len() == 1 { SIDE_BY_SIDE } else { PANELS } * S::LANES;
+    let steps = if few { 1 } else { COLUMNS / wide };
+    let step_floats = m.len() * wide;
+    for first in n.clone().step_by(steps * wide) {
+        let columns = first..n.end.min(first + steps * wide);
+        acc[..columns.len().div_ceil(wide) * step_floats].fill(0.0);
         for at in (0..args.k).step_by(DEPTH) {
             let count = DEPTH.min(args.k - at);
             let floats = Floats {
                 first: prepared.wrapping_add(m.start * prepared_rows.stride + 4 * at),
                 stride: prepared_rows.stride,
             };
-            let acc = acc.as_mut_ptr();
-            // SAFETY: the panels exist and hold the chunk; the buffers have room for one of each panel.
-            unsafe {
-                if !args.b_format.is_blocks() {
-                    let panels = exact_fp8::Panels8 {
-                        args,
-                        at,
-                        count,
-                        packed,
-                        bytes,
-                    };
-                    if few {
-                        exact_fp8::run_few(s, &panels, panel, m.len(), floats, acc);
-                    } else {
-                        exact_fp8::decode(s, &panels, panel, decoded.as_mut_ptr());
-                    }
-                } else {
-                    with_panels!(args.b_format, F => {
-                        let (block, blocks) = (at / F::ELEMENTS, count / F::ELEMENTS);
-                        let chunk = |i: usize| {
-                            let buffer = packed.add(i * bytes);
-                            chunk::<F>(args, S::LANES, panel(i), block, blocks, buffer)
+            for (step, column) in columns.clone().step_by(wide).enumerate() {
+                let acc = acc[step * step_floats..].as_mut_ptr();
+                // Panels past the last column are not there: the last one is taken again, and dropped.
+                let panel = |i: usize| (column / S::LANES + i).min((n.end - 1) / S::LANES);
+                // SAFETY: the panels exist and hold the chunk; the buffers have room for one of each panel. Accumulators hold
+                // the rows, and the chunk is decoded for all panels before it is used.
+                unsafe {
+                    if !args.b_format.is_blocks() {
+                        let panels = exact_fp8::Panels8 {
+                            args,
+                            at,
+                            count,
+                            packed,
+                            bytes,
                         };
                         if few {
-                            exact_few::run::<S, F>(s, chunk, blocks, m.len(), floats, acc);
+                            exact_fp8::run_few(s, &panels, panel, m.len(), floats, acc);
                         } else {
-                            for i in 0..PANELS {
-                                let to = decoded.as_mut_ptr();
-                                exact_many::decode::<S, F>(s, chunk(i), blocks, i, to);
-                            }
+                            exact_fp8::decode(s, &panels, panel, decoded);
                         }
-                    });
-                }
-                if !few {
-                    exact_many::run(s, decoded.as_ptr(), count, m.len(), floats, acc);
+                    } else {
+                        with_panels!(args.b_format, F => {
+                            let (block, blocks) = (at / F::ELEMENTS, count / F::ELEMENTS);
+                            let chunk = |i: usize| {
+                                let buffer = packed.add(i * bytes);
+                                chunk::<F>(args, S::LANES, panel(i), block, blocks, buffer)
+                            };
+                            if few {
+                                exact_few::run::<S, F>(s, chunk, blocks, m.len(), floats, acc);
+                            } else {
+                                for i in 0..PANELS {
+                                    exact_many::decode::<S, F>(s, chunk(i), blocks, i, decoded);
+                                }
+                            }
+                        });
+                    }
+                    if !few {
+                        exact_many::run(s, decoded, count, m.len(), floats, acc);
+                    }
                 }
             }
         }
-        // SAFETY: the accumulators of all rows are there; the ranges are the caller's.
-        unsafe {
-            let rows = (m.start, m.len());
-            super::finish::finish(s, args, acc.as_ptr(), wide * S::LANES, rows, column, n.end);
+        for (step, column) in columns.clone().step_by(wide).enumerate() {
+            let acc = acc[step * step_floats..].as_ptr();
+            // SAFETY: the accumulators of all rows are there; the ranges are the caller's.
+            unsafe { finish(s, args, acc, wide, (m.start, m.len()), column, n.end) };
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Integer products of parts, and what they become in f32.
 
 use super::activations::{Rows, zero};
+use super::finish::finish;
 use super::source::chunk;
-use super::{FEW_INT8, PANELS, QuantArgs, ROWS};
+use super::{COLUMNS, FEW_INT8, PANELS, QuantArgs, ROWS};
 use super::{int8_few, int8_many};
 use crate::simd::lanes::Simd;
 use crate::simd::quant::panel::{Panels, with_panels};
@@ -175,7 +176,7 @@ pub fn scratch_len<S: Simd>(_s: S, args: &QuantArgs) -> usize {
     len_for(&[
         packed.div_ceil(4),
         int8_many::decoded_floats::<S>(),
-        ROWS * PANELS * S::LANES,
+        ROWS * COLUMNS,
     ])
 }
 
@@ -206,60 +207,57 @@ unsafe fn rows_of<S: Simd, F: Panels>(
     let rows = Rows::of::<S>(args);
     let mut cutter = Cutter::new(scratch);
     let packed = cutter.cut(packed_chunk::<S, F>().div_ceil(4));
-    let decoded = cutter.cut(int8_many::decoded_floats::<S>());
-    let acc = cutter.cut(ROWS * PANELS * S::LANES);
+    let packed: *mut u8 = packed.as_mut_ptr().cast();
+    let decoded = cutter.cut(int8_many::decoded_floats::<S>()).as_mut_ptr();
+    let acc = cutter.cut(ROWS * COLUMNS);
     // A call of many rows has 16-bit integers where they are of use; its cuts follow the same path, however few they are.
     let few = m.len() <= FEW_INT8 && !rows.halves;
-    let wide = if few { 1 } else { PANELS };
+    // Panels of one step, and steps that share a chunk of the rows.
+    let (wide, steps) = if few {
+        (S::LANES, 1)
+    } else {
+        (PANELS * S::LANES, COLUMNS / (PANELS * S::LANES))
+    };
     let blocks = args.k / F::ELEMENTS;
     let deep = if few && args.packed {
         blocks.max(1)
     } else {
         DEPTH / F::ELEMENTS
     };
-    for column in n.clone().step_by(wide * S::LANES) {
-        // Panels past the last column are not there: the last one is taken again, and dropped.
-        let last = (n.end - 1) / S::LANES;
-        acc[..m.len() * wide * S::LANES].fill(0.0);
+    let row = |part: usize| move |r: usize| Row::of(prepared, rows, m.start + r, part);
+    let step_floats = m.len() * wide;
+    for first in n.clone().step_by(steps * wide) {
+        let columns = first..n.end.min(first + steps * wide);
+        acc[..columns.len().div_ceil(wide) * step_floats].fill(0.0);
         for block in (0..blocks).step_by(deep) {
             let count = deep.min(blocks - block);
             let part = block * F::ELEMENTS / 32;
-            for i in 0..wide {
-                let panel = (column / S::LANES + i).min(last);
-                // SAFETY: the panel exists; the buffer holds a chunk, and a longer one only where nothing is packed.
+            for (step, column) in columns.clone().step_by(wide).enumerate() {
+                let acc = acc[step * step_floats..].as_mut_ptr();
+                // SAFETY: the panels exist; the buffer holds a chunk, and a longer one only where nothing is packed. The
+                // accumulators hold the rows, and the chunk is decoded for all panels before it is used.
                 unsafe {
-                    let buffer = packed.as_mut_ptr().cast();
-                    let chunk = chunk::<F>(args, S::LANES, panel, block, count, buffer);
+                    let chunk = |i: usize| {
+                        // Panels past the last column are not there: the last one is taken again, and dropped.
+                        let panel = (column / S::LANES + i).min((n.end - 1) / S::LANES);
+                        chunk::<F>(args, S::LANES, panel, block, count, packed)
+                    };
                     if few {
-                        let rows = |r: usize| Row::of(prepared, rows, m.start + r, part);
-                        int8_few::run::<S, F>(s, chunk, count, m.len(), rows, acc.as_mut_ptr());
+                        int8_few::run::<S, F>(s, chunk(0), count, m.len(), row(part), acc);
                     } else {
-                        let to = decoded.as_mut_ptr();
-                        int8_many::decode::<S, F>(s, chunk, count, i, rows.halves, to);
+                        for i in 0..PANELS {
+                            int8_many::decode::<S, F>(s, chunk(i), count, i, rows.halves, decoded);
+                        }
+                        let parts = count * F::ELEMENTS / 32;
+                        int8_many::run::<S, F>(s, decoded, parts, rows, m.len(), row(part), acc);
                     }
                 }
             }
-            if !few {
-                // SAFETY: the chunk was decoded for all panels; the accumulators hold the rows.
-                unsafe {
-                    let rows_at = |r: usize| Row::of(prepared, rows, m.start + r, part);
-                    let parts = count * F::ELEMENTS / 32;
-                    int8_many::run::<S, F>(
-                        s,
-                        decoded.as_ptr(),
-                        parts,
-                        rows,
-                        m.len(),
-                        rows_at,
-                        acc.as_mut_ptr(),
-                    );
-                }
-            }
         }
-        // SAFETY: the accumulators of all rows are there; the ranges are the caller's.
-        unsafe {
-            let rows = (m.start, m.len());
-            super::finish::finish(s, args, acc.as_ptr(), wide * S::LANES, rows, column, n.end);
+        for (step, column) in columns.clone().step_by(wide).enumerate() {
+            let acc = acc[step * step_floats..].as_ptr();
+            // SAFETY: the accumulators of all rows are there; the ranges are the caller's.
+            unsafe { finish(s, args, acc, wide, (m.start, m.len()), column, n.end) };
         }
     }
 }

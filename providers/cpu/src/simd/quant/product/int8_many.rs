@@ -163,7 +163,8 @@ impl<F: Panels, const R: usize> Task for Tile<F, R> {
                             let q = spread(s, self.rows[r].q.add(64 * part + 4 * pair));
                             for c in 0..PANELS {
                                 let pairs = s.half_pairs(w[c], q);
-                                sums[r][c][0] = s.add_words(sums[r][c][0], pairs);
+                                // Else the compiler goes row by row, and spills every register.
+                                sums[r][c][0] = s.opaque(s.add_words(sums[r][c][0], pairs));
                             }
                         }
                     }
@@ -202,6 +203,15 @@ impl<F: Panels, const R: usize> Task for Tile<F, R> {
     }
 }
 
+/// Groups whose products are added before they are widened: all of a scale where one instruction does both.
+const fn run_of<S: Simd, F: Panels>() -> usize {
+    let groups = if F::SPLIT { 4 } else { 8 };
+    if S::QUADS || F::SIGNED {
+        return groups;
+    }
+    run_length(F::LIMIT)
+}
+
 /// The integer sums of one part for a tile.
 ///
 /// # Safety
@@ -216,12 +226,7 @@ unsafe fn products<S: Simd, F: Panels, const R: usize>(
 ) {
     let vector = |v: usize, c: usize| decoded.wrapping_add((v * PANELS + c) * S::LANES);
     let (halves, groups) = if F::SPLIT { (2, 4) } else { (1, 8) };
-    let run = if S::QUADS {
-        groups
-    } else {
-        const { run_length(F::LIMIT) }
-    };
-    debug_assert!(S::QUADS || !F::SIGNED, "signed bytes would overflow");
+    let run = const { run_of::<S, F>() };
     for half in 0..halves {
         for first in (half * groups..(half + 1) * groups).step_by(run) {
             let mut pairs = [[s.words(0); PANELS]; R];
@@ -237,11 +242,10 @@ unsafe fn products<S: Simd, F: Panels, const R: usize>(
                     for c in 0..PANELS {
                         pairs[r][c] = if S::QUADS {
                             s.quads(pairs[r][c], w[c], q)
-                        } else if g == first {
-                            s.byte_pairs(w[c], q)
                         } else {
                             s.add_halves(pairs[r][c], s.byte_pairs(w[c], q))
                         };
+                        pairs[r][c] = s.opaque(pairs[r][c]);
                     }
                 }
             }

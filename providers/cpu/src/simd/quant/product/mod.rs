@@ -117,8 +117,10 @@ impl QuantArgs {
 const FEW_INT8: usize = 4;
 /// Panels that are worked on side by side.
 const PANELS: usize = 2;
-/// Rows of `a` in one pass over a decoded chunk: their accumulators lie in scratch memory.
-const ROWS: usize = 256;
+/// Rows of `a` in a block of the output: a chunk of them stays in the second-level cache for all columns of the block.
+const ROWS: usize = 128;
+/// Columns of a block, whole pairs of panels.
+const COLUMNS: usize = 128;
 
 /// Bytes that [`prepare`] fills for the call, aligned to 64.
 pub fn prepared_bytes(set: Set, args: &QuantArgs) -> usize {
