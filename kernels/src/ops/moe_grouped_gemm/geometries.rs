@@ -32,12 +32,74 @@ const FORMATS: [OvertDType; 14] = [
     BF16, FP8_E4M3FN, Q8_0, F32, Q4_0, F16, MXFP4, FP8_E5M2, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K,
 ];
 /// Rows and depth of a scale; `None` without scales, a depth of 0 stands for K.
-const SCALES: [Option<(i64, i64)>; 4] = [None, Some((1, 0)), Some((128, 128)), Some((48, 100))];
+/// Half of the problems are without: what kernels of block formats take.
+const SCALES: [Option<(i64, i64)>; 6] = [
+    None,
+    Some((1, 0)),
+    None,
+    Some((128, 128)),
+    None,
+    Some((48, 100)),
+];
 const PADDING: [[i64; 3]; 3] = [[0, 0, 0], [5, 0, 3], [8, 256, 0]];
 
 pub(super) fn geometries() -> Vec<Geometry> {
     let mut out: Vec<Geometry> = Vec::new();
-    for row in pairwise(&[
+    for spec in dense().into_iter().chain(formats()) {
+        let geometry = spec.geometry();
+        if out.iter().all(|g| g.name != geometry.name) {
+            out.push(geometry);
+        }
+    }
+    // Enough tokens for register tiles.
+    for (a, b) in [(F32, F32), (BF16, BF16), (F16, BF16)] {
+        let many = Spec {
+            tokens: (70, 2),
+            extents: (3, 33, 96),
+            types: (a, b, a),
+            bias: true,
+            scale: None,
+            rounded: false,
+            shared: a == BF16,
+            padding: [0, 0, 0],
+        };
+        out.push(many.geometry());
+    }
+    out
+}
+
+/// Weights as models train them, with nothing done to either side.
+fn dense() -> Vec<Spec> {
+    let factors = [
+        TOKENS.len(),
+        EXPERTS.len(),
+        ROWS.len(),
+        PLAIN_DEPTHS.len(),
+        3,
+        3,
+        3,
+        2,
+        2,
+        PADDING.len(),
+    ];
+    pairwise(&factors)
+        .into_iter()
+        .map(|row| Spec {
+            tokens: TOKENS[row[0]],
+            extents: (EXPERTS[row[1]], ROWS[row[2]], PLAIN_DEPTHS[row[3]]),
+            types: (FLOATS[row[4]], FLOATS[row[5]], FLOATS[row[6]]),
+            bias: row[7] == 1,
+            scale: None,
+            rounded: false,
+            shared: row[8] == 1,
+            padding: PADDING[row[9]],
+        })
+        .collect()
+}
+
+/// Every format, with scales and rounded activations.
+fn formats() -> Vec<Spec> {
+    let factors = [
         TOKENS.len(),
         EXPERTS.len(),
         ROWS.len(),
@@ -50,60 +112,90 @@ pub(super) fn geometries() -> Vec<Geometry> {
         2,
         2,
         PADDING.len(),
-    ]) {
-        let geometry = geometry(&row);
-        if out.iter().all(|g| g.name != geometry.name) {
-            out.push(geometry);
+    ];
+    let spec = |row: Vec<usize>| {
+        let b = FORMATS[row[5]];
+        let depths = match dtype::block(b).map(|block| block.elements) {
+            Some(256) => GROUPED_DEPTHS,
+            Some(32) => SMALL_DEPTHS,
+            _ => PLAIN_DEPTHS,
+        };
+        let k = depths[row[3]];
+        Spec {
+            tokens: TOKENS[row[0]],
+            extents: (EXPERTS[row[1]], ROWS[row[2]], k),
+            types: (FLOATS[row[4]], b, FLOATS[row[6]]),
+            bias: row[7] == 1,
+            scale: SCALES[row[8]].map(|(rows, depth)| (rows, if depth == 0 { k } else { depth })),
+            rounded: row[9] == 1,
+            shared: row[10] == 1,
+            padding: PADDING[row[11]],
         }
-    }
-    out
+    };
+    pairwise(&factors).into_iter().map(spec).collect()
 }
 
-fn geometry(row: &[usize]) -> Geometry {
-    let ((t, s), e, n) = (TOKENS[row[0]], EXPERTS[row[1]], ROWS[row[2]]);
-    let (a, b, to) = (FLOATS[row[4]], FORMATS[row[5]], FLOATS[row[6]]);
-    let depths = match dtype::block(b).map(|block| block.elements) {
-        Some(256) => GROUPED_DEPTHS,
-        Some(32) => SMALL_DEPTHS,
-        _ => PLAIN_DEPTHS,
-    };
-    let k = depths[row[3]];
-    let bias = row[7] == 1;
-    let scale = SCALES[row[8]].map(|(rows, depth)| (rows, if depth == 0 { k } else { depth }));
-    let (rounded, shared, pad) = (row[9] == 1, row[10] == 1, PADDING[row[11]]);
-    let mut name = format!(
-        "t{t}_s{s}_e{e}_n{n}_k{k}_{}_{}_{}",
-        Shown(a),
-        Shown(b),
-        Shown(to)
-    );
-    if let Some((rows, depth)) = scale {
-        name += &format!("_s{rows}x{depth}");
-    }
-    for (word, given) in [("int8", rounded), ("bias", bias), ("shared", shared)] {
-        if given {
-            name += &format!("_{word}");
+struct Spec {
+    /// Tokens and chosen experts.
+    tokens: (i64, i64),
+    /// Experts, rows and depth of a weight.
+    extents: (i64, i64, i64),
+    /// Of `a`, `b` and `out`.
+    types: (OvertDType, OvertDType, OvertDType),
+    bias: bool,
+    scale: Option<(i64, i64)>,
+    rounded: bool,
+    /// One row of `a` for all chosen experts.
+    shared: bool,
+    /// Of `a`, `b` and `out`.
+    padding: [i64; 3],
+}
+
+impl Spec {
+    fn geometry(self) -> Geometry {
+        let ((t, s), (e, n, k), (a, b, to)) = (self.tokens, self.extents, self.types);
+        let Spec {
+            bias,
+            scale,
+            rounded,
+            shared,
+            padding: pad,
+            ..
+        } = self;
+        let mut name = format!(
+            "t{t}_s{s}_e{e}_n{n}_k{k}_{}_{}_{}",
+            Shown(a),
+            Shown(b),
+            Shown(to)
+        );
+        if let Some((rows, depth)) = scale {
+            name += &format!("_s{rows}x{depth}");
         }
+        for (word, given) in [("int8", rounded), ("bias", bias), ("shared", shared)] {
+            if given {
+                name += &format!("_{word}");
+            }
+        }
+        name += &format!("_pad{}_{}_{}", pad[0], pad[1], pad[2]);
+        let mut geometry = Geometry::named(name)
+            .symbols(&[("T", t), ("S", s), ("K", k), ("E", e), ("N", n)])
+            .dtypes(&[("a", a), ("b", b), ("out", to)])
+            .padded(&[("a", pad[0]), ("b", pad[1]), ("out", pad[2])]);
+        if bias {
+            geometry = geometry.dtypes(&[("bias", to)]).with("bias");
+        }
+        if let Some((rows, depth)) = scale {
+            geometry = geometry
+                .with("b_scale")
+                .attr("scale_rows", AttrValue::I64(rows))
+                .attr("scale_depth", AttrValue::I64(depth));
+        }
+        if rounded {
+            geometry = geometry.attr("int8_activations", AttrValue::Bool(true));
+        }
+        if shared {
+            geometry = geometry.repeated("a", 1);
+        }
+        geometry
     }
-    name += &format!("_pad{}_{}_{}", pad[0], pad[1], pad[2]);
-    let mut geometry = Geometry::named(name)
-        .symbols(&[("T", t), ("S", s), ("K", k), ("E", e), ("N", n)])
-        .dtypes(&[("a", a), ("b", b), ("out", to)])
-        .padded(&[("a", pad[0]), ("b", pad[1]), ("out", pad[2])]);
-    if bias {
-        geometry = geometry.dtypes(&[("bias", to)]).with("bias");
-    }
-    if let Some((rows, depth)) = scale {
-        geometry = geometry
-            .with("b_scale")
-            .attr("scale_rows", AttrValue::I64(rows))
-            .attr("scale_depth", AttrValue::I64(depth));
-    }
-    if rounded {
-        geometry = geometry.attr("int8_activations", AttrValue::Bool(true));
-    }
-    if shared {
-        geometry = geometry.repeated("a", 1);
-    }
-    geometry
 }

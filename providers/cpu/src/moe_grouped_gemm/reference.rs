@@ -58,9 +58,9 @@ fn run(job: &Job<'_>) -> Result<()> {
     }
     let pool = job.context::<Pool>()?;
     let mut rows = vec![0.0; k * ROWS];
-    for (expert, slots) in sorted.experts() {
+    for (expert, numbers) in sorted.experts() {
         let expert = index(expert);
-        for part in slots.chunks(ROWS) {
+        for part in sorted.slots(numbers).chunks(ROWS) {
             for (i, slot) in part.iter().enumerate() {
                 let row = &mut rows[k * i..k * (i + 1)];
                 let at = a.at([index(slot.token), index(slot.slot), 0]);

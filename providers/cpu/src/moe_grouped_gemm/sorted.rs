@@ -3,6 +3,7 @@
 use super::operands::{B, EXPERTS};
 use overt_sdk::host::Job;
 use overt_sdk::{Error, Result};
+use std::ops::Range;
 
 /// A token and one of its slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +63,23 @@ impl Sorted {
         })
     }
 
-    /// Each expert that occurs, and its slots.
-    pub fn experts(&self) -> impl Iterator<Item = (usize, &[Slot])> {
+    /// Each expert that occurs, and the numbers of its slots in the order of all.
+    pub fn experts(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
         let mut start = 0;
         self.ends.iter().map(move |&(expert, end)| {
-            let slots = &self.slots[start..end];
+            let range = start..end;
             start = end;
-            (expert, slots)
+            (expert, range)
         })
+    }
+
+    /// How many slots have an expert.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The slots of these numbers.
+    pub fn slots(&self, numbers: Range<usize>) -> &[Slot] {
+        &self.slots[numbers]
     }
 }

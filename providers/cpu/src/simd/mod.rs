@@ -26,6 +26,7 @@ mod elem;
 mod lanes;
 mod math;
 pub mod matmul;
+pub mod moe;
 pub mod probe;
 #[allow(
     dead_code,

@@ -1,0 +1,42 @@
+//! The products of experts in fp8, for AVX-512.
+
+use super::dense::launch as enqueue;
+use super::quant::{self, FP8};
+use crate::images::{AVX512, NO_X86};
+use overt_kernels::ops::moe_grouped_gemm::OP;
+use overt_sdk::host::{Body, HostKernel, Job, Launch};
+use overt_sdk::{CallView, Result, WorkspaceNeed};
+
+overt_sdk::kernel! {
+    id: "cpu/moe_grouped_gemm/fp8_avx512",
+    op: &OP,
+    tier: Tuned,
+    priority: 30,
+    doc: "weights decoded to f32 and scaled, in 16 lanes across columns",
+    handles: ["bias", "b_scale", "scale_rows", "scale_depth"],
+    images: [AVX512.id],
+    entries: [BODY.symbol],
+    needs: [
+        fact("device.feature.avx512f").is(true).source("16-lane float instructions"),
+        fact("device.feature.avx512bw").is(true).source("bytes and 16-bit lanes"),
+        fact("device.feature.avx512vl").is(true).source("masks on narrower vectors"),
+        fact("device.feature.avx512dq").is(true).source("256-bit parts of a register"),
+    ],
+    needs: quant::needs(&FP8),
+    numeric_class: "cpu.moe_grouped_gemm.fp8_avx512",
+    flags: CAPTURE_SAFE | DETERMINISTIC,
+    not_built: NO_X86,
+    body: HostKernel::new(launch).workspace(workspace),
+}
+
+static BODY: Body = Body {
+    symbol: "cpu_moe_grouped_gemm_fp8_avx512",
+    image: &AVX512,
+    run,
+};
+
+fn launch(launch: &mut Launch<'_>) -> Result<()> {
+    enqueue(launch, &BODY)
+}
+
+quant::entries!(Avx512);
