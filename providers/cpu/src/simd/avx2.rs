@@ -41,6 +41,15 @@ fn in_order(shuffled: __m256) -> __m256 {
     )))
 }
 
+/// In each half: the sums of neighbouring lanes of `a`, then those of `b`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_pairs(a: __m256, b: __m256) -> __m256 {
+    let even = _mm256_shuffle_ps::<0b10_00_10_00>(a, b);
+    let odd = _mm256_shuffle_ps::<0b11_01_11_01>(a, b);
+    _mm256_add_ps(even, odd)
+}
+
 macro_rules! by_intrinsic {
     ($($method:ident($($arg:ident),+) = $intrinsic:expr;)+) => {$(
         #[inline(always)]
@@ -139,7 +148,8 @@ impl Simd for Avx2 {
         let mut out = [0.0; 4];
         // SAFETY: a token exists only where the instructions are enabled; `out` has four floats.
         unsafe {
-            let pairs = _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
+            // What `hadd` does, which takes more steps on some CPUs.
+            let pairs = add_pairs(add_pairs(v[0], v[1]), add_pairs(v[2], v[3]));
             let sums = _mm_add_ps(
                 _mm256_castps256_ps128(pairs),
                 _mm256_extractf128_ps::<1>(pairs),

@@ -278,10 +278,18 @@ impl<S: Simd> Work<'_, S> {
         let (_, dv) = padded::<S>(self.args);
         let rows = self.item.rows.len();
         let mut total = Rows::of(total, rows, dv);
+        // SAFETY: the caller's contract.
+        let sees = |rows: Range<usize>| unsafe { self.args.seen(self.item.request, &rows) };
+        let start = self.item.rows.start;
+        // Both ends ascend, so what the first and the last row see part of, all do.
+        let all = sees(start..start + 1).end > chunk * CHUNK
+            && sees(start + rows - 1..start + rows).start < (chunk + 1) * CHUNK;
         for row in 0..rows {
-            let at = self.item.rows.start + row;
-            // SAFETY: the caller's contract.
-            let seen = unsafe { self.args.seen(self.item.request, &(at..at + 1)) };
+            let seen = if all {
+                0..usize::MAX
+            } else {
+                sees(start + row..start + row + 1)
+            };
             // What a row does not take part in leaves every bit of it alone, the sign of a zero too.
             if seen.start < (chunk + 1) * CHUNK && seen.end > chunk * CHUNK && !seen.is_empty() {
                 total.merge(self.s, row, part, row);
@@ -314,15 +322,10 @@ impl<S: Simd> Work<'_, S> {
         let mut tile = keys.start / TILE * TILE;
         let mut found = find(tile);
         let mut next_found = None;
+        let mut ranges = [[0_u8; 2]; super::unit::MOST_ROWS];
         while tile < keys.end {
-            let mut ranges = [[0_u8; 2]; super::unit::MOST_ROWS];
-            for (row, range) in ranges.iter_mut().enumerate().take(rows) {
-                let at = item.rows.start + row;
-                // SAFETY: the caller's contract.
-                let seen = unsafe { args.seen(item.request, &(at..at + 1)) };
-                let place = |key: usize| (key.clamp(tile, tile + TILE) - tile) as u8;
-                *range = [place(seen.start), place(seen.end)];
-            }
+            // SAFETY: the caller's contract, passed on.
+            unsafe { self.ranges(tile, &mut ranges[..rows]) };
             if tile + TILE < keys.end {
                 next_found = Some(find(tile + TILE));
             }
@@ -341,6 +344,33 @@ impl<S: Simd> Work<'_, S> {
             if let Some(next) = next_found.take() {
                 found = next;
             }
+        }
+    }
+
+    /// First and behind the last place of a tile that each row sees.
+    ///
+    /// # Safety
+    /// As for [`super::run_item`].
+    unsafe fn ranges(&self, tile: usize, ranges: &mut [[u8; 2]]) {
+        let (args, rows, group) = (self.args, &self.item.rows, self.args.group());
+        let sees = |row: usize| {
+            // SAFETY: the caller's contract.
+            let seen = unsafe { args.seen(self.item.request, &(row..row + 1)) };
+            let place = |key: usize| (key.clamp(tile, tile + TILE) - tile) as u8;
+            [place(seen.start), place(seen.end)]
+        };
+        // Both ends ascend.
+        let (first, last) = (sees(rows.start), sees(rows.end - 1));
+        if first == last {
+            ranges.fill(first);
+            return;
+        }
+        let mut row = rows.start;
+        while row < rows.end {
+            // The heads of one query row see the same.
+            let next = rows.end.min((row / group + 1) * group);
+            ranges[row - rows.start..next - rows.start].fill(sees(row));
+            row = next;
         }
     }
 

@@ -7,19 +7,21 @@
 use super::super::lanes::Simd;
 use super::item::{self, padded};
 use super::state::rows_len;
-use super::{AttentionArgs, CHUNK};
+use super::unit::MOST_ROWS;
+use super::{AttentionArgs, CHUNK, TILE};
 use core::ops::Range;
 
-/// Rows in a block at most: enough to share the decoding of a tile of keys, few enough that they and the tile stay in the
-/// second-level cache.
-const BLOCK_ROWS: usize = 64;
+/// Floats that the rows of a block take, at most: they are to stay in the second-level cache beside a tile.
+const BLOCK: usize = 128 << 10;
 /// Rows of a block that is walked through head by head in each tile, at most.
 const FEW_ROWS: usize = 16;
 /// Floats of output that the heads of one item gather, at most: they are to stay in the second-level cache beside the tiles.
 const GATHERED: usize = 16 << 10;
+/// Bytes of a tile's values for the heads of one item, at most: they are brought into the second-level cache before they are used.
+const AHEAD: usize = 256 << 10;
 /// Items wanted for each thread, so that threads of different speed end together.
 const ITEMS_PER_THREAD: u64 = 8;
-/// Multiply-adds of an item that is worth being cut off: about twenty microseconds.
+/// Multiply-adds of an item that is worth being cut off: twenty to forty microseconds.
 const LEAST_COST: u64 = 1 << 20;
 
 /// A piece of work: some rows of one request, some KV heads, some chunks of its keys.
@@ -91,16 +93,29 @@ pub unsafe fn plan<S: Simd>(s: S, args: &AttentionArgs, most: impl Fn(u64) -> u6
     plan
 }
 
+/// Rows in a block: enough to share the decoding of a tile of keys, whole tiles of rows, and whole query rows where the group
+/// allows it.
+fn block_rows(args: &AttentionArgs) -> usize {
+    let group = args.group().max(1);
+    let most = (BLOCK / (args.head_dim + 2 * args.value_dim + TILE)).clamp(24, MOST_ROWS);
+    let unit = match group % 6 {
+        0 => group,
+        2 | 4 => group * 3,
+        3 => group * 2,
+        _ => group * 6,
+    };
+    match most {
+        _ if unit <= most => most / unit * unit,
+        _ if group <= most => most / group * group,
+        _ => most / 6 * 6,
+    }
+}
+
 /// # Safety
 /// As for [`super::plan`].
 unsafe fn blocks(args: &AttentionArgs) -> Vec<Block> {
     let group = args.group();
-    // Whole query rows where the group allows it.
-    let step = if group <= BLOCK_ROWS {
-        BLOCK_ROWS / group.max(1) * group
-    } else {
-        BLOCK_ROWS
-    };
+    let step = block_rows(args);
     let mut blocks = Vec::new();
     for request in 0..args.requests {
         // SAFETY: the caller's contract.
@@ -134,9 +149,9 @@ impl Plan {
         // Heads that do not lie side by side gain nothing from being walked through together.
         let adjacent = args.k_strides[2].abs() < args.k_strides[1].abs();
         let mut heads = match rows {
-            0..=FEW_ROWS if adjacent => {
-                (GATHERED / (rows * padded).max(1)).clamp(1, args.kv_heads.max(1))
-            }
+            0..=FEW_ROWS if adjacent => (GATHERED / (rows * padded).max(1))
+                .min(AHEAD / (TILE * args.v_type.bytes_for(args.value_dim)).max(1))
+                .clamp(1, args.kv_heads.max(1)),
             _ => 1,
         };
         while heads > 1 && each * heads as u64 > most {

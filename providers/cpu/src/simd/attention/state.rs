@@ -1,7 +1,7 @@
 //! What rows have gathered: over the keys of one chunk, or over all chunks so far.
 
 use super::super::lanes::{Simd, Task};
-use super::softmax::{Running, exp_below};
+use super::softmax::{Running, power};
 
 /// Rows of one KV head: outputs not yet divided by their sums of weights, and the running maximum and sum of each row.
 pub struct Rows<'a> {
@@ -92,8 +92,8 @@ impl Task for Merge<'_> {
         };
         // Where everything seen is −∞, the difference to it would be NaN; every weight is 0 then.
         let base = if max == f32::NEG_INFINITY { 0.0 } else { max };
-        let keep_all = exp_below(s, s.splat(old.max - base));
-        let add_all = exp_below(s, s.splat(new.max - base));
+        let keep_all = power(s, s.splat(old.max - base));
+        let add_all = power(s, s.splat(new.max - base));
         let (keep, add) = (s.largest(keep_all), s.largest(add_all));
         let n = self.out.len().min(self.part.len());
         let (out, part) = (self.out.as_mut_ptr(), self.part.as_ptr());

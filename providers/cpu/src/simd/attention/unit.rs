@@ -3,13 +3,12 @@
 //! Few rows decode keys and values in registers, all KV heads of the item together; many rows share a panel of them, head by head.
 
 use super::super::lanes::Simd;
-use super::super::quant::formats::Format;
 use super::item::padded;
 use super::kv::{offset, with_kv};
 use super::pages::{Found, Vectors};
 use super::panel::{Pack, PanelScores, PanelValues, STRIP};
 use super::scores::FewScores;
-use super::softmax::Weights;
+use super::softmax::{Weights, in_base_2};
 use super::state::{Rows, rows_len};
 use super::tile::{few_height, panel_height, with_few, with_height, with_width};
 use super::values::Values;
@@ -18,20 +17,12 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 /// Rows of an item for one KV head, at most.
-pub const MOST_ROWS: usize = 64;
+pub const MOST_ROWS: usize = 126;
 /// Floats of keys of a panel that are gone through for all rows before the next: half of the first-level cache.
 const NEAR: usize = 4096;
 
-/// Up to this many rows decode in registers, each time they use a vector.
-fn in_registers(args: &AttentionArgs) -> usize {
-    let plain = |format| matches!(format, Format::F32 | Format::F16 | Format::Bf16);
-    // Decoding twice costs less than the way through memory, if it is one instruction.
-    if plain(args.k_type) && plain(args.v_type) {
-        8
-    } else {
-        4
-    }
-}
+/// Up to this many rows decode in registers, each tile of rows for itself; more share a panel.
+const IN_REGISTERS: usize = 8;
 
 /// Scratch memory, cut up.
 pub struct Parts<'a> {
@@ -87,14 +78,20 @@ impl<S: Simd> Unit<'_, S> {
     /// # Safety
     /// The contract of [`super::run_item`]; `found` is the tile's.
     pub unsafe fn run(&self, gathered: &mut [f32], parts: &mut Parts<'_>) {
-        // Ends ascend, so those who see anything are neighbours.
         let sees = |range: &[u8; 2]| range[0] < range[1];
-        let Some(first) = self.ranges.iter().position(sees) else {
+        let (mut first, mut end) = (0, self.ranges.len());
+        // Both ends ascend, so those who see anything are neighbours.
+        while first < end && !sees(&self.ranges[first]) {
+            first += 1;
+        }
+        while first < end && !sees(&self.ranges[end - 1]) {
+            end -= 1;
+        }
+        if first == end {
             return;
-        };
-        let end = self.ranges.iter().rposition(sees).map_or(first, |i| i + 1);
+        }
         let (rows, (_, dv)) = (self.ranges.len(), padded::<S>(self.args));
-        let few = rows <= in_registers(self.args);
+        let few = rows <= IN_REGISTERS;
         if few {
             // SAFETY: the caller's contract, passed on.
             unsafe { self.few_scores(parts) };
@@ -216,12 +213,13 @@ impl<S: Simd> Unit<'_, S> {
         active: Range<usize>,
     ) {
         let scores = scores.as_chunks_mut::<TILE>().0;
+        let (scale, cap) = in_base_2(self.args.scale, self.args.softcap);
         for row in active {
             let (running, factor) = self.s.run(Weights {
                 scores: &mut scores[row],
                 visible: self.sees(row),
-                scale: self.args.scale,
-                softcap: self.args.softcap,
+                scale,
+                cap,
                 running: rows.running(row),
             });
             rows.set_running(row, running);

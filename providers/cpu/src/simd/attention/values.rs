@@ -7,6 +7,9 @@ use super::pages::Vectors;
 use core::marker::PhantomData;
 use core::ops::Range;
 
+/// Bytes of values that are gone through for all their elements before the next keys, an eighth of the first-level cache.
+const NEAR: usize = 4096;
+
 /// out = out·factor + Σ weight·value over the keys at `places`, for `R` rows that read each value once.
 ///
 /// Each element is one chain: multiplied by the factor, then one fused multiply-add for each key in ascending order. Keys
@@ -26,26 +29,27 @@ pub struct Values<'a, B, const R: usize, const C: usize> {
 }
 
 impl<B: Stored, const R: usize, const C: usize> Values<'_, B, R, C> {
-    /// `N` whole vectors of every row from element `at` on.
+    /// `N` whole vectors of every row from element `at` on, over the keys at `places`.
     ///
     /// # Safety
-    /// The contract of the struct; the vectors lie inside `dim`.
+    /// The contract of the struct; the vectors lie inside `dim`, the places among its own.
     #[inline(always)]
-    unsafe fn columns<S: Simd, const N: usize>(&self, s: S, at: usize) {
+    unsafe fn columns<S: Simd, const N: usize>(&self, s: S, at: usize, places: Range<usize>) {
         // From a block's start, so that its scale is decoded once.
         let skip = at / B::ELEMENTS * B::BYTES;
         let inside = at % B::ELEMENTS;
         // SAFETY: the caller's contract.
         unsafe {
             let mut acc = [[s.splat(0.0); N]; R];
+            let first = places.start == self.places.start;
             for i in 0..R {
-                let factor = s.splat(self.factors[i]);
+                let factor = s.splat(if first { self.factors[i] } else { 1.0 });
                 for j in 0..N {
                     let old = s.load(self.out.add(i * self.padded + at + j * S::LANES));
                     acc[i][j] = s.mul(old, factor);
                 }
             }
-            for key in self.places.clone() {
+            for key in places {
                 let value = self.values.at(key).add(skip);
                 let mut weights = [s.splat(0.0); R];
                 for i in 0..R {
@@ -96,24 +100,38 @@ impl<B: Stored, const R: usize, const C: usize> Task for Values<'_, B, R, C> {
     type Out = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let whole = self.dim / S::LANES;
-        let mut done = 0;
-        // SAFETY: every call covers whole vectors inside `dim`, the last one the rest.
-        unsafe {
-            while whole - done >= C {
-                self.columns::<S, C>(s, done * S::LANES);
-                done += C;
+        let whole = self.dim / S::LANES * S::LANES;
+        // Few keys are gone through for all their elements before the next, so that a cache line or a page that several
+        // columns share is still near: rows that lie a power of two apart fall on a few sets of the first-level cache.
+        let row = (self.dim * B::BYTES / B::ELEMENTS).max(1);
+        let step = if R == 1 {
+            TILE
+        } else {
+            (NEAR / row).clamp(8, TILE)
+        };
+        let mut start = self.places.start;
+        while start < self.places.end {
+            let places = start..self.places.end.min(start + step);
+            let mut at = 0;
+            // SAFETY: every call covers whole vectors inside `dim`.
+            unsafe {
+                while whole - at >= C * S::LANES {
+                    self.columns::<S, C>(s, at, places.clone());
+                    at += C * S::LANES;
+                }
+                while whole - at >= 2 * S::LANES {
+                    self.columns::<S, 2>(s, at, places.clone());
+                    at += 2 * S::LANES;
+                }
+                if at < whole {
+                    self.columns::<S, 1>(s, at, places.clone());
+                }
             }
-            while whole - done >= 2 {
-                self.columns::<S, 2>(s, done * S::LANES);
-                done += 2;
-            }
-            if done < whole {
-                self.columns::<S, 1>(s, done * S::LANES);
-            }
-            if whole * S::LANES < self.dim {
-                self.tail(s, whole * S::LANES);
-            }
+            start = places.end;
+        }
+        if whole < self.dim {
+            // SAFETY: this is the rest.
+            unsafe { self.tail(s, whole) };
         }
     }
 }
