@@ -59,8 +59,14 @@ fn install(folder: &Path, peer: &Peer, place: &Path) -> Result<()> {
         succeed(&mut make, "python3 with venv (Debian: python3-venv)")?;
     }
     let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-        .arg(peer.requirement);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ])
+    .arg(peer.requirement);
     succeed(&mut pip, "pip")?;
     let found = find(&environment, peer.file)
         .with_context(|| format!("{} holds no {}", peer.requirement, peer.file))?;
