@@ -15,6 +15,7 @@ use super::Rows;
 use crate::simd::elem::{Elem, with_elem};
 use crate::simd::lanes::{Simd, Task};
 use crate::simd::{Isa, with_isa};
+use core::cell::RefCell;
 use core::marker::PhantomData;
 use core::ops::Range;
 
@@ -43,20 +44,27 @@ pub unsafe fn sample(isa: Isa, args: &SampleArgs<'_>, rows: Range<usize>) {
 }
 
 pub(super) fn sample_on<S: Simd>(s: S, args: &SampleArgs<'_>, rows: Range<usize>) {
-    with_elem!(args.x.ty, X => {
-        let mut memory = row::Memory::default();
+    thread_local! {
+        // Kept from call to call: memory of a vocabulary's size is fresh pages each time it is allocated, which takes longer than
+        // the draw.
+        static MEMORY: RefCell<row::Memory> = RefCell::default();
+    }
+    MEMORY.with_borrow_mut(|memory| {
         for t in rows {
             let choice = (args.choice)(t);
-            let task = Draw::<X> {
+            let token = with_elem!(args.x.ty, X => s.run(Draw::<X> {
                 x: args.x.row(t),
                 width: args.width,
                 choice,
-                memory: &mut memory,
+                memory,
                 elem: PhantomData,
-            };
-            let token = s.run(task);
+            }));
             // SAFETY: the token is writable, by the contract of `sample`.
-            unsafe { args.out.offset(t as isize * args.out_stride as isize).write(token) };
+            unsafe {
+                args.out
+                    .offset(t as isize * args.out_stride as isize)
+                    .write(token)
+            };
         }
     });
 }

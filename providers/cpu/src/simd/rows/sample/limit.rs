@@ -112,7 +112,8 @@ unsafe fn number<S: Simd, X: Elem>(
     // Weights are zero below; an infinite temperature or a greatest of +∞ leaves no range, and all is in one bin.
     let floor = (greatest + temperature * -88.0).max(f32::MIN);
     let mut least = s.splat(greatest);
-    each(width, |at, n| {
+    for at in (0..width).step_by(BLOCK) {
+        let n = BLOCK.min(width - at);
         let mut done = 0;
         while done < n {
             let count = (n - done).min(S::LANES);
@@ -121,7 +122,7 @@ unsafe fn number<S: Simd, X: Elem>(
             least = s.min(s.max(s.splat(floor), v), least);
             done += S::LANES;
         }
-    });
+    }
     let least = -s.largest(s.sub(s.splat(0.0), least));
     let range = greatest - least;
     let scale = if range > 0.0 && range.is_finite() {
@@ -132,7 +133,8 @@ unsafe fn number<S: Simd, X: Elem>(
     memory.bins.resize(width, 0);
     let bins = &mut memory.bins;
     let (top, scale, end) = (s.splat(greatest), s.splat(scale), s.splat(BINS as f32));
-    each(width, |at, n| {
+    for at in (0..width).step_by(BLOCK) {
+        let n = BLOCK.min(width - at);
         let mut words = [0_u32; BLOCK];
         let mut done = 0;
         while done < n {
@@ -150,14 +152,6 @@ unsafe fn number<S: Simd, X: Elem>(
         for (bin, word) in bins[at..at + n].iter_mut().zip(words) {
             *bin = word.min(BINS as u32) as u16;
         }
-    });
-}
-
-/// Calls `f` with the place and the length of every block.
-#[inline(always)]
-fn each(width: usize, mut f: impl FnMut(usize, usize)) {
-    for at in (0..width).step_by(BLOCK) {
-        f(at, BLOCK.min(width - at));
     }
 }
 

@@ -29,8 +29,10 @@ pub struct Memory {
     pub largest: Vec<f32>,
     /// Elements in front of the order.
     pub keys: Vec<Key>,
-    /// Weights, of the row or of what is kept of it.
+    /// Weights of the row's elements.
     pub weights: Vec<f32>,
+    /// Weights of the elements in front.
+    pub front: Vec<f32>,
     /// Sums of the weights of the row's blocks.
     pub sums: Vec<f32>,
     /// Places of elements in a histogram.
@@ -87,14 +89,12 @@ pub unsafe fn draw<S: Simd, X: Elem>(
         for few in [64, FEW] {
             // SAFETY: as above.
             unsafe { front(s, x, width, few, &memory.largest, &mut memory.keys) };
-            let whole = core::mem::take(&mut memory.weights);
             weigh_keys(s, greatest, choice, memory);
             let wanted = f64::from(choice.top_p) * total;
-            let reached: f64 = memory.weights.iter().copied().map(f64::from).sum();
+            let reached: f64 = memory.front.iter().copied().map(f64::from).sum();
             if reached >= wanted || memory.keys.len() < few {
                 return of_front(choice, memory, Some(total));
             }
-            memory.weights = whole;
         }
     }
     let mut total = total;
@@ -150,15 +150,19 @@ unsafe fn first_of<S: Simd, X: Elem>(
 /// The weights of the elements in front.
 #[inline(always)]
 fn weigh_keys<S: Simd>(s: S, greatest: f32, choice: &Choice, memory: &mut Memory) {
-    memory.weights.clear();
-    memory.weights.extend(memory.keys.iter().map(Key::value));
-    weigh_values(s, greatest, choice.temperature, &mut memory.weights);
+    memory.front.clear();
+    memory.front.extend(memory.keys.iter().map(Key::value));
+    weigh_values(s, greatest, choice.temperature, &mut memory.front);
 }
 
 /// The token of a front of the order whose weights are known. `total`: the weight of all that `top_p` is a share of; `None` for that
 /// of the front itself.
 fn of_front(choice: &Choice, memory: &mut Memory, total: Option<f64>) -> i32 {
-    let Memory { keys, weights, .. } = memory;
+    let Memory {
+        keys,
+        front: weights,
+        ..
+    } = memory;
     let sum = |weights: &[f32]| weights.iter().copied().map(f64::from).sum::<f64>();
     let mut count = keys.len();
     if choice.top_p < 1.0 {
