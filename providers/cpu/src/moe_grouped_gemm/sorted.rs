@@ -74,6 +74,7 @@ impl Sorted {
     }
 
     /// How many slots have an expert.
+    #[cfg(target_arch = "x86_64")]
     pub fn len(&self) -> usize {
         self.slots.len()
     }
