@@ -90,7 +90,7 @@ fn fill_logits(call: &mut HostCall, seed: u64) {
                     // Of many nearly equal ones the boundaries lie too dense for f32 sums.
                     5 if width <= 1000 => 0.25 * value,
                     6 if value > 1.0 - 4.0 / width as f64 => f64::INFINITY,
-                    7 if row % 3 == 0 => f64::NAN,
+                    7 if row.is_multiple_of(3) => f64::NAN,
                     7 if row % 3 == 1 => f64::NEG_INFINITY,
                     _ => peaked,
                 }
@@ -111,7 +111,7 @@ fn keep_apart(row: &[f64], order: &[usize], parameters: &mut Parameters) {
         let shift = step as f64 / 8192.0;
         let mut moved = *parameters;
         if top_p > 0.0 && top_p < 1.0 {
-            moved.top_p = if step % 2 == 0 {
+            moved.top_p = if step.is_multiple_of(2) {
                 top_p - shift
             } else {
                 (top_p + shift).min(0.999_023_437_5)

@@ -82,7 +82,7 @@ impl Gate for GeluTanh {
     #[inline(always)]
     fn apply<S: Simd>(self, s: S, gate: S::V, up: S::V) -> S::V {
         // 2·√(2/π), and 0.044715 times that. (1 + tanh y) / 2 is the sigmoid of 2y, and does not cancel.
-        const LINEAR: f32 = 1.595_769_1;
+        const LINEAR: f32 = 1.595_769;
         const CUBIC: f32 = 0.071_354_816;
         let square = s.mul(gate, gate);
         let inner = s.mul(gate, s.fma(square, s.splat(CUBIC), s.splat(LINEAR)));

@@ -78,6 +78,10 @@ fn hold(out: &Memory, width: usize, name: &str, want: impl Fn(usize, usize) -> (
 }
 
 /// The ways in which a caller may cut the rows.
+#[allow(
+    clippy::single_range_in_vec_init,
+    reason = "a list of ranges, of which the first has one"
+)]
 const CUTS: [&[Range<usize>]; 2] = [&[0..COUNT], &[0..1, 1..3, 3..COUNT]];
 
 /// Runs a body in both ways and answers the one result that both must have.

@@ -18,8 +18,7 @@ pub fn turns(position: i32, frequencies: &[f32], amplitude: f64, cos: &mut [f32]
     let mut far = false;
     for i in 0..frequencies.len() {
         let angle = position * f64::from(frequencies[i]);
-        // Written so that a NaN counts as far.
-        far |= !(angle.abs() <= FAR);
+        far |= angle.abs() > FAR || angle.is_nan();
         let (c, s) = reduced(angle);
         cos[i] = (c * amplitude) as f32;
         sin[i] = (s * amplitude) as f32;
