@@ -1,8 +1,8 @@
 //! `paged_attention` against softmax in f64, over odd shapes, types and batches, and bit by bit against itself.
 
 use super::ElemType;
-use super::attention::{AttentionArgs, CHUNK, is_kv, merge_item_on, plan_on, run_item_on};
-use super::lanes::Simd;
+use super::attention::{AttentionArgs, CHUNK, is_kv, merge_item_on, plan_on, power, run_item_on};
+use super::lanes::{Simd, Task};
 use super::quant::formats::Format;
 use super::quant::tests_support::{random_row, value};
 use super::tests_support::{ForEach, Memory, Random, TYPES, for_each, rounding};
@@ -777,4 +777,53 @@ impl ForEach for Covers {
 #[test]
 fn items_cover_every_row_and_chunk_once() {
     for_each(&mut Covers);
+}
+
+/// Powers of the floats at the pointer, a vector of them, in place.
+struct Power(*mut f32);
+
+impl Task for Power {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        // SAFETY: the test passes sixteen floats, the widest vector.
+        unsafe { s.store(self.0, power(s, s.load(self.0))) };
+    }
+}
+
+struct Powers;
+
+impl ForEach for Powers {
+    fn check<S: Simd>(&mut self, s: S, name: &str) {
+        let of = |x: f32| {
+            let mut lanes = [x; 16];
+            s.run(Power(lanes.as_mut_ptr()));
+            lanes[0]
+        };
+        let mut worst = 0.0_f64;
+        for i in 0..400_000 {
+            // To −126 in uneven steps, and finely around zero.
+            let x = if i % 2 == 0 {
+                -(i as f32) * 3.125e-4
+            } else {
+                -(i as f32) * 1.1e-6
+            };
+            let (got, want) = (of(x), f64::from(x).exp2());
+            if x < -125.0 {
+                assert_eq!(got, 0.0, "{name}: 2^{x}");
+                continue;
+            }
+            let unit = 2_f64.powi(want.log2().floor() as i32 - 23);
+            worst = worst.max((f64::from(got) - want).abs() / unit);
+        }
+        assert!(worst <= 1.5, "{name}: {worst} units in the last place");
+        assert_eq!(of(0.0), 1.0);
+        assert_eq!(of(f32::NEG_INFINITY), 0.0);
+        assert!(of(f32::NAN).is_nan());
+    }
+}
+
+#[test]
+fn powers_hold_their_stated_error() {
+    for_each(&mut Powers);
 }

@@ -27,6 +27,8 @@ use super::{Isa, with_isa};
 use core::ops::Range;
 pub use kv::is_kv;
 pub use plan::{Item, Plan};
+#[cfg(test)]
+pub(super) use softmax::power;
 
 /// Keys in a tile. Tiles begin at multiples of it, counted from the start of the sequence.
 const TILE: usize = 64;
