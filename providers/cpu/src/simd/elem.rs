@@ -42,6 +42,7 @@ impl ElemType {
     ///
     /// # Safety
     /// `p` is writable and aligned to the element.
+    #[cfg(test)]
     pub(super) unsafe fn encode(self, p: *mut u8, x: f32) {
         // SAFETY: the caller's pointer, written as the type it holds.
         unsafe {
