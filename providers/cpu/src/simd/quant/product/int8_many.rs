@@ -154,20 +154,8 @@ impl<F: Panels, const R: usize> Task for Tile<F, R> {
                 let vector = |v: usize, c: usize| decoded.add((v * PANELS + c) * S::LANES);
                 let mut sums = [[[s.words(0); 2]; PANELS]; R];
                 if F::SIGNED && self.halves {
-                    for pair in 0..16 {
-                        let mut w = [s.words(0); PANELS];
-                        for c in 0..PANELS {
-                            w[c] = s.load_words(vector(pair, c).cast());
-                        }
-                        for r in 0..R {
-                            let q = spread(s, self.rows[r].q.add(64 * part + 4 * pair));
-                            for c in 0..PANELS {
-                                let pairs = s.half_pairs(w[c], q);
-                                // Else the compiler goes row by row, and spills every register.
-                                sums[r][c][0] = s.opaque(s.add_words(sums[r][c][0], pairs));
-                            }
-                        }
-                    }
+                    half_products::<S, R>(s, decoded, part, &self.rows, 0, &mut sums);
+                    half_products::<S, R>(s, decoded, part, &self.rows, 8, &mut sums);
                 } else {
                     products::<S, F, R>(s, decoded, part, &self.rows, &mut sums);
                 }
@@ -198,6 +186,38 @@ impl<F: Panels, const R: usize> Task for Tile<F, R> {
                 for c in 0..PANELS {
                     s.store(place(r, c), acc[r][c]);
                 }
+            }
+        }
+    }
+}
+
+/// The sums of eight pairs of 16-bit integers of one part, from pair `first` on, for a tile. In two halves because a loop over all
+/// is too long to be unrolled, and its end is hard to predict.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn half_products<S: Simd, const R: usize>(
+    s: S,
+    decoded: *const f32,
+    part: usize,
+    rows: &[Row; R],
+    first: usize,
+    sums: &mut [[[S::I; 2]; PANELS]; R],
+) {
+    for pair in first..first + 8 {
+        let mut w = [s.words(0); PANELS];
+        for c in 0..PANELS {
+            // SAFETY: the same contract.
+            w[c] = unsafe { s.load_words(decoded.add((pair * PANELS + c) * S::LANES).cast()) };
+        }
+        for r in 0..R {
+            // SAFETY: the same contract.
+            let q = unsafe { spread(s, rows[r].q.add(64 * part + 4 * pair)) };
+            for c in 0..PANELS {
+                let pairs = s.half_pairs(w[c], q);
+                // Else the compiler goes row by row, and spills every register.
+                sums[r][c][0] = s.opaque(s.add_words(sums[r][c][0], pairs));
             }
         }
     }

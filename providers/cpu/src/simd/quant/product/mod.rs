@@ -118,7 +118,7 @@ const FEW_INT8: usize = 4;
 /// Panels that are worked on side by side.
 const PANELS: usize = 2;
 /// Rows of `a` in a block of the output: a chunk of them stays in the second-level cache for all columns of the block.
-const ROWS: usize = 128;
+const ROWS: usize = 256;
 /// Columns of a block, whole pairs of panels.
 const COLUMNS: usize = 128;
 
