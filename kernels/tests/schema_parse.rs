@@ -456,7 +456,7 @@ fn hostile_sizes_are_refused_and_cost_nothing() {
 }
 
 const DIGEST: u64 =
-    digest("rms_norm.1(x:float[T,D],weight:float[D])->out:like x[T,D]may_alias(x);eps:f64");
+    digest("rms_norm.1(x:float[T,D],weight:float[D])->out:like x[T,D]may_alias(x);eps:f64,weight_offset:f64=0");
 
 #[test]
 fn the_digest_is_over_the_canonical_text_in_any_formatting_and_in_constants() {
@@ -466,7 +466,7 @@ fn the_digest_is_over_the_canonical_text_in_any_formatting_and_in_constants() {
     assert_eq!(schema.digest, DIGEST);
     assert_eq!(
         schema.canonical,
-        "rms_norm.1(x:float[T,D],weight:float[D])->out:like x[T,D]may_alias(x);eps:f64"
+        "rms_norm.1(x:float[T,D],weight:float[D])->out:like x[T,D]may_alias(x);eps:f64,weight_offset:f64=0"
     );
     // Published check values of 64-bit FNV-1a.
     assert_eq!(digest(""), 0xcbf2_9ce4_8422_2325);
