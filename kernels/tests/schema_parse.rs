@@ -455,8 +455,9 @@ fn hostile_sizes_are_refused_and_cost_nothing() {
     }
 }
 
-const DIGEST: u64 =
-    digest("rms_norm.1(x:float[T,D],weight:float[D])->out:like x[T,D]may_alias(x);eps:f64,weight_offset:f64=0");
+const DIGEST: u64 = digest(
+    "rms_norm.1(x:float[T,D],weight:float[D])->out:like x[T,D]may_alias(x);eps:f64,weight_offset:f64=0",
+);
 
 #[test]
 fn the_digest_is_over_the_canonical_text_in_any_formatting_and_in_constants() {
