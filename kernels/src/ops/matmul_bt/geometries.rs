@@ -42,7 +42,8 @@ const FORMAT_PADDING: [[i64; 3]; 3] = [[0, 0, 0], [5, 0, 3], [8, 256, 0]];
 
 pub(super) fn geometries() -> Vec<Geometry> {
     let mut out: Vec<Geometry> = Vec::new();
-    for geometry in dense().into_iter().chain(formats()) {
+    let all = dense().into_iter().chain(every_format()).chain(formats());
+    for geometry in all {
         if out.iter().all(|g| g.name != geometry.name) {
             out.push(geometry);
         }
@@ -111,6 +112,45 @@ fn formats() -> Vec<Geometry> {
         .into_iter()
         .map(|row| spec(row).geometry())
         .collect()
+}
+
+/// One row, few and many in each format, exact and rounded, with nothing else that a kernel might refuse: the pairs of
+/// [`formats`] meet scales and rounding mostly in mixtures that engines do not ask for.
+fn every_format() -> Vec<Geometry> {
+    let mut out = Vec::new();
+    for (i, b) in FORMATS.into_iter().enumerate() {
+        let elements = dtype::block(b).map_or(1, |block| block.elements);
+        for (j, (rows, columns)) in [(1, 129), (5, 71), (40, 48)].into_iter().enumerate() {
+            let turn = i + j;
+            let depth = match elements {
+                256 => [512, 256, 768][turn % 3],
+                32 => [576, 96, 320][turn % 3],
+                _ => [576, 100, 260][turn % 3],
+            };
+            let fp8 = [FP8_E4M3FN, FP8_E5M2].contains(&b);
+            let spec = |rounded, scale| Spec {
+                shape: (rows, columns, depth),
+                types: (DTYPES[turn % 3], b, DTYPES[(turn + 1) % 3]),
+                bias: turn.is_multiple_of(2).then_some(DTYPES[turn % 3]),
+                scale,
+                rounded,
+                padding: PADDING[if elements == 1 {
+                    turn % PADDING.len()
+                } else {
+                    0
+                }],
+            };
+            out.push(spec(false, None));
+            if elements > 1 {
+                out.push(spec(true, None));
+            }
+            if fp8 {
+                out.push(spec(false, Some((1, depth))));
+                out.push(spec(false, Some((128, 128))));
+            }
+        }
+    }
+    out.into_iter().map(Spec::geometry).collect()
 }
 
 struct Spec {

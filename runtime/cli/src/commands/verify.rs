@@ -148,7 +148,7 @@ fn text(verified: &Verified) -> String {
     let report = &verified.report;
     let mut t = String::new();
     let mut rows = table::table(&[
-        "kernel", "device", "executed", "worst", "again", "batch", "s", "result",
+        "kernel", "device", "executed", "worst", "again", "batch", "packed", "s", "result",
     ]);
     for k in &report.kernels {
         let empty = if k.empty > 0 {
@@ -165,19 +165,21 @@ fn text(verified: &Verified) -> String {
                 .map_or("-".into(), |w| table::share(w.worst.ratio)),
             tally(k.deterministic),
             tally(k.batch_invariant),
+            tally(k.packed),
             format!("{:.1}", k.seconds),
             k.state.word().to_owned(),
         ]);
     }
-    for column in [0, 1, 7] {
+    for column in [0, 1, 8] {
         table::whole(&mut rows, column);
     }
-    table::right(&mut rows, &[3, 4, 5, 6]);
+    table::right(&mut rows, &[3, 4, 5, 6, 7]);
     if !report.kernels.is_empty() {
         t.push_str(&table::text(&mut rows));
         t.push_str(
             "\nexecuted: launched and compared (+ without work); worst: error as a share of the tolerance;\n\
-             again: runs repeated bit for bit; batch: parts of batches with the bits of the whole\n",
+             again: runs repeated bit for bit; batch: parts of batches with the bits of the whole;\n\
+             packed: runs with weights in the kernel's own layout\n",
         );
     }
     for k in &report.kernels {

@@ -117,8 +117,53 @@ impl Placed {
     /// # Errors
     /// As [`Placed::dispatch`].
     pub fn dispatch_times(&self, stream: &Stream, times: u64) -> Result<Ran, VerifyError> {
+        self.run(stream, times, &[])
+    }
+
+    /// The inputs that the kernel which the call selects repacks, by number, in the layout it wants. Waits.
+    ///
+    /// # Errors
+    /// What repacking can report.
+    pub(super) fn pack(&self, stream: &Stream) -> Result<Vec<(usize, Tensor)>, VerifyError> {
+        let call = self.call()?;
+        let mut packed = Vec::new();
+        for (number, declared) in self.host.schema.operands.iter().enumerate() {
+            let Some(operand) = &self.operands[number] else {
+                continue;
+            };
+            // What has no rows has nothing to lay out otherwise.
+            if declared.role != Role::In || operand.tensor.shape().len() < 2 {
+                continue;
+            }
+            let tensor = stream.pack_weight(&call, &declared.name)?;
+            if tensor.view.layout != 0 {
+                packed.push((number, tensor));
+            }
+        }
+        stream.sync()?;
+        Ok(packed)
+    }
+
+    /// As [`Placed::dispatch`], with some operands in the layouts of [`Placed::pack`].
+    pub(super) fn dispatch_packed(
+        &self,
+        stream: &Stream,
+        packed: &[(usize, Tensor)],
+    ) -> Result<Ran, VerifyError> {
+        self.run(stream, 1, packed)
+    }
+
+    fn run(
+        &self,
+        stream: &Stream,
+        times: u64,
+        packed: &[(usize, Tensor)],
+    ) -> Result<Ran, VerifyError> {
         let witness = Witness::new();
-        let call = self.call()?.witnessed(&witness);
+        let mut call = self.call()?.witnessed(&witness);
+        for (number, tensor) in packed {
+            call.set(*number, Some(tensor));
+        }
         let mut launched = stream.dispatch(&call)?;
         let kernel = launched.kernel(stream.runtime());
         for _ in 1..times {

@@ -62,6 +62,9 @@ pub struct KernelReport {
     pub deterministic: Option<Tally>,
     /// Batches run again in part and compared bit for bit, where it declares a numeric class and the op's rows are independent.
     pub batch_invariant: Option<Tally>,
+    /// Calls run again with weights in the layout that the kernel packs them in, and compared with the oracle; bit for bit with the
+    /// plain ones too, where it declares a numeric class.
+    pub packed: Option<Tally>,
     /// Everything that failed.
     pub failures: Vec<Failure>,
     /// Host wall-clock time spent on it, in seconds; comparing included.

@@ -78,6 +78,7 @@ impl Subject {
                 worst: None,
                 deterministic: None,
                 batch_invariant: None,
+                packed: None,
                 failures,
                 seconds: 0.0,
             },
@@ -172,6 +173,7 @@ impl Subject {
         if ran.launched.launches > 0 && check.passed() {
             let written = case.placed.written(case.stream)?;
             self.again(case, &written)?;
+            self.packed(case, &written)?;
             self.same_class(case, &written);
             self.parts(case, &written)?;
         }
@@ -261,6 +263,37 @@ impl Subject {
                 case,
                 "two runs of one call differ, and it declares to be deterministic".into(),
             );
+        }
+        Ok(())
+    }
+
+    /// Runs once more with the weights packed, where it packs any.
+    fn packed(&mut self, case: &Case<'_>, written: &[(usize, Vec<u8>)]) -> Result<(), VerifyError> {
+        let packed = case.placed.pack(case.stream)?;
+        if packed.is_empty() {
+            return Ok(());
+        }
+        case.placed.restore(case.stream)?;
+        let ran = case.placed.dispatch_packed(case.stream, &packed)?;
+        if ran.kernel != self.report.kernel {
+            self.fail(
+                case,
+                format!("{} ran instead, with weights packed", ran.kernel),
+            );
+            return Ok(());
+        }
+        let Some(wanted) = &case.wanted else {
+            return Ok(());
+        };
+        let check = case.placed.check(case.stream, wanted)?;
+        let same =
+            self.report.numeric_class.is_none() || case.placed.written(case.stream)? == written;
+        tally(&mut self.report.packed, check.passed() && same);
+        if !check.passed() {
+            self.fail(case, format!("with weights packed: {check}"));
+        } else if !same {
+            let what = "packed and plain weights give other bits, and it promises a numeric class";
+            self.fail(case, what.into());
         }
         Ok(())
     }

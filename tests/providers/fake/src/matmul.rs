@@ -13,6 +13,10 @@ use overt_kernels::ops::matmul_bt::OP;
 use overt_sdk::host::{Body, Context, HostKernel, HostPlan, HostView, HostWeights, Job, Launch};
 use overt_sdk::{CallView, DeviceView, Error, Result, TensorView, WeightsLayout, WorkspaceNeed};
 
+/// Operand numbers behind `a`, `b` and the scales, which no kernel here handles.
+const BIAS: usize = 3;
+const OUT: usize = 4;
+
 macro_rules! body {
     ($name:ident, $symbol:literal, $run:ident) => {
         static $name: Body = Body {
@@ -153,8 +157,8 @@ fn plain(job: &Job<'_>) -> Result<()> {
     let (a, b, add, out) = (
         job.view(0)?,
         job.view(1)?,
-        job.optional_view(2)?,
-        job.view(3)?,
+        job.optional_view(BIAS)?,
+        job.view(OUT)?,
     );
     for m in 0..out.shape()[0] {
         for n in 0..out.shape()[1] {
@@ -173,8 +177,8 @@ fn packed(job: &Job<'_>) -> Result<()> {
     let (a, b, add, out) = (
         job.view(0)?,
         job.view(1)?,
-        job.optional_view(2)?,
-        job.view(3)?,
+        job.optional_view(BIAS)?,
+        job.view(OUT)?,
     );
     let columns = out.shape()[1];
     for m in 0..out.shape()[0] {
@@ -205,8 +209,8 @@ fn split(job: &Job<'_>) -> Result<()> {
     let (a, b, add, out) = (
         job.view(0)?,
         job.view(1)?,
-        job.optional_view(2)?,
-        job.view(3)?,
+        job.optional_view(BIAS)?,
+        job.view(OUT)?,
     );
     let (rows, columns, depth) = (out.shape()[0], out.shape()[1], a.shape()[1]);
     let parts = job.call().knob_i64(0)?;
