@@ -35,6 +35,9 @@ pub fn add(rows: i64, width: i64, dtype: DType) -> HostCall {
     )
 }
 
+/// Number of the output of [`matmul`] among its operands.
+pub const PRODUCT: usize = 4;
+
 /// `matmul_bt.1`.
 pub fn matmul(m: i64, n: i64, k: i64, dtype: DType) -> HostCall {
     filled(

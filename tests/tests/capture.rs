@@ -235,7 +235,7 @@ fn a_graph_keeps_operands_and_workspace_alive() {
         let capture = stream.capture().unwrap();
         stream.dispatch(&product.call()).unwrap();
         let graph = capture.end().unwrap();
-        let out = tensors[3].clone();
+        let out = tensors[problems::PRODUCT].clone();
         drop((product, tensors));
         // Memory that was freed too early would be handed out again here.
         for round in 0..8 {
@@ -250,7 +250,7 @@ fn a_graph_keeps_operands_and_workspace_alive() {
         Uploaded {
             op,
             host,
-            tensors: vec![None, None, None, out],
+            tensors: vec![None, None, None, None, out],
         }
         .check(&stream)
         .unwrap();

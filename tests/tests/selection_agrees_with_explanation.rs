@@ -157,7 +157,8 @@ fn a_length_that_moves_inside_its_interval_selects_nothing_anew() {
                 bytes: a.repeat(rows as usize),
                 ..host.operands[0].clone().unwrap()
             });
-            host.operands[3] = Some(HostTensor::contiguous(F16, &[rows, 1]).unwrap());
+            host.operands[problems::PRODUCT] =
+                Some(HostTensor::contiguous(F16, &[rows, 1]).unwrap());
             Uploaded::new(&stream, host).unwrap()
         };
         let products: Vec<Uploaded> = (1..60).map(product).collect();

@@ -261,7 +261,7 @@ fn a_graph_keeps_the_plans_that_it_captured() {
         drop(plan);
         for _ in 0..3 {
             stream
-                .fill(product.tensors[3].as_ref().unwrap(), 0)
+                .fill(product.tensors[problems::PRODUCT].as_ref().unwrap(), 0)
                 .unwrap();
             graph.replay(&stream).unwrap();
             product.check(&stream).unwrap();
