@@ -64,8 +64,8 @@ const MUTANTS: [Mutant; 3] = [
             ),
             (
                 "simd/rows/cache.rs",
-                "copy::converted(s, from, to, width, By::Over(side.scale));",
-                "copy::converted(s, from, to, width, By::Over(1.0));",
+                "scale => By::Over(scale),",
+                "_ => By::Over(1.0),",
             ),
             (
                 "simd/rows/softmax.rs",
