@@ -27,7 +27,7 @@ pub fn write(root: &Path) -> Result<()> {
     std::fs::write(root.join(FILE), text()?).with_context(|| FILE.to_owned())
 }
 
-/// Fails where the page is not what [`write`] would make.
+/// Fails where the page is not what [`write()`] would make.
 pub fn check(root: &Path) -> Result<()> {
     let now = std::fs::read_to_string(root.join(FILE)).with_context(|| FILE.to_owned())?;
     if now != text()? {
