@@ -174,6 +174,8 @@ impl Runner<'_> {
         let selection = self
             .runtime
             .explain(&placed.problem()?, self.stream.device())?;
+        // The uploads are the stream's work too, and not the call's.
+        self.stream.sync()?;
         let started = Instant::now();
         let ran = placed.dispatch(self.stream)?;
         let first = started.elapsed().as_secs_f64() * 1e3;
