@@ -67,8 +67,10 @@ const ROUND: usize = 64;
 
 /// Warms up, then counts what one round asks of the C library.
 fn counted(hooks: &Hooks, stream: &Stream, launch: impl Fn(usize)) -> Result<HookCounts, Failure> {
-    for _ in 0..4 {
-        (0..ROUND).for_each(&launch);
+    // Deeper than what is counted: a job is made anew where more are pending than ever before, and how many are depends on how
+    // soon the worker wakes.
+    for _ in 0..8 {
+        (0..4 * ROUND).for_each(&launch);
         stream.sync()?;
     }
     let counts = hooks.count(|| (0..ROUND).for_each(&launch));

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 
 /// A sleeping worker is woken when this many commands wait: waking costs about a microsecond, enqueueing far less.
 const WAKE_AT: usize = 8;
+/// Commands for which there is room from the start, so that how far a worker lags behind does not decide whether enqueueing
+/// allocates.
+pub(crate) const ROOM: usize = 256;
 /// Jobs kept for reuse. More would only be reached by a burst.
 pub(crate) const KEPT_JOBS: usize = 1024;
 
@@ -36,6 +39,19 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
+    /// An empty queue.
+    pub(crate) fn new() -> Self {
+        let state = State {
+            pending: VecDeque::with_capacity(ROOM),
+            free: Vec::with_capacity(ROOM),
+            ..State::default()
+        };
+        Self {
+            state: Mutex::new(state),
+            ..Self::default()
+        }
+    }
+
     /// Enqueues commands together.
     pub(crate) fn push(&self, commands: impl ExactSizeIterator<Item = Command>) {
         let mut state = self.state.lock();

@@ -2,7 +2,7 @@
 
 use super::command::{Command, execute};
 use super::device::HostShared;
-use super::queue::{KEPT_JOBS, Queue};
+use super::queue::{KEPT_JOBS, Queue, ROOM};
 use crate::edge::panic;
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -20,7 +20,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn start(shared: &Arc<HostShared>) -> Result<Self> {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue::new());
         let (theirs, shared) = (queue.clone(), shared.clone());
         let thread = std::thread::Builder::new()
             .name("overt-stream".into())
@@ -47,8 +47,8 @@ impl Drop for Worker {
 
 fn work(queue: &Queue, shared: &HostShared) {
     panic::adopt_thread();
-    let mut batch = VecDeque::new();
-    let mut used = Vec::new();
+    let mut batch = VecDeque::with_capacity(ROOM);
+    let mut used = Vec::with_capacity(ROOM);
     loop {
         let mut failure = {
             let mut state = queue.state.lock();
