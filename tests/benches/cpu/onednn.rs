@@ -26,7 +26,7 @@ struct Arg {
 
 /// The library with an engine and a stream. Lives as long as the process.
 pub struct OneDnn {
-    library: Library,
+    opened: Library,
     engine: Handle,
     stream: Handle,
     pub version: String,
@@ -37,7 +37,7 @@ macro_rules! call {
     ($self:expr, $name:literal ( $($arg:expr => $ty:ty),* $(,)? )) => {{
         // SAFETY: the name and its types are those of the library's header; the arguments live over the call.
         let status = unsafe {
-            let f = $self.library.get::<unsafe extern "C" fn($($ty),*) -> i32>($name)
+            let f = $self.opened.get::<unsafe extern "C" fn($($ty),*) -> i32>($name)
                 .map_err(|e| e.to_string())?;
             f($($arg),*)
         };
@@ -64,7 +64,7 @@ impl OneDnn {
             f().read()
         };
         let mut dnn = OneDnn {
-            library,
+            opened: library,
             engine: null_mut(),
             stream: null_mut(),
             version: version.map(|n| n.to_string()).join("."),
@@ -135,7 +135,7 @@ impl OneDnn {
         // SAFETY: a query of a descriptor that lives; what it returns belongs to it.
         let wanted = unsafe {
             let f = self
-                .library
+                .opened
                 .get::<unsafe extern "C" fn(Handle, i32, i32) -> Handle>(
                     b"dnnl_primitive_desc_query_md",
                 )
@@ -145,7 +145,7 @@ impl OneDnn {
         // SAFETY: as above.
         let bytes = unsafe {
             let f = self
-                .library
+                .opened
                 .get::<unsafe extern "C" fn(Handle) -> usize>(b"dnnl_memory_desc_get_size")
                 .map_err(|e| e.to_string())?;
             f(wanted)
