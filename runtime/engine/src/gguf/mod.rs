@@ -1,0 +1,1 @@
+//! Reads GGUF files, the model files of the llama.cpp family, by memory map.
