@@ -28,6 +28,7 @@ mod command;
 mod device;
 mod enqueue;
 mod event;
+mod float_state;
 mod formats;
 mod launch;
 mod memory;

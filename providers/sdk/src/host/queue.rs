@@ -1,10 +1,13 @@
 //! The queue between a stream and its worker.
 
 use super::body::JobData;
-use super::command::{Command, Failure};
+use super::command::{Command, Failure, execute};
+use super::device::HostShared;
+use super::float_state;
 use crate::{Error, Result};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A sleeping worker is woken when this many commands wait: waking costs about a microsecond, enqueueing far less.
 const WAKE_AT: usize = 8;
@@ -17,6 +20,11 @@ pub(crate) const KEPT_JOBS: usize = 1024;
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) pending: VecDeque<Command>,
+    /// Empty, with room: takes the place of `pending` while a batch is executed.
+    spare: VecDeque<Command>,
+    /// Empty, with room: gathers the jobs of a batch.
+    #[expect(clippy::vec_box, reason = "as `free`")]
+    used: Vec<Box<JobData>>,
     #[expect(
         clippy::vec_box,
         reason = "jobs move between lists and commands as one pointer, not as their hundreds of bytes"
@@ -25,12 +33,14 @@ pub(crate) struct State {
     pub(crate) submitted: u64,
     pub(crate) completed: u64,
     pub(crate) failure: Option<Failure>,
-    pub(crate) parked: bool,
+    /// A thread executes a batch; no other does until it is done.
+    running: bool,
+    parked: bool,
     pub(crate) stop: bool,
 }
 
-#[derive(Default)]
 pub(crate) struct Queue {
+    shared: Arc<HostShared>,
     pub(crate) state: Mutex<State>,
     /// The worker waits on it for commands.
     pub(crate) work: Condvar,
@@ -40,15 +50,19 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// An empty queue.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(shared: &Arc<HostShared>) -> Self {
         let state = State {
             pending: VecDeque::with_capacity(ROOM),
+            spare: VecDeque::with_capacity(ROOM),
+            used: Vec::with_capacity(ROOM),
             free: Vec::with_capacity(ROOM),
             ..State::default()
         };
         Self {
+            shared: shared.clone(),
             state: Mutex::new(state),
-            ..Self::default()
+            work: Condvar::new(),
+            done: Condvar::new(),
         }
     }
 
@@ -63,7 +77,7 @@ impl Queue {
     }
 
     fn wake(&self, state: &State) {
-        if state.parked && !state.pending.is_empty() {
+        if state.parked && (state.stop || !state.pending.is_empty()) {
             self.work.notify_one();
         }
     }
@@ -98,11 +112,62 @@ impl Queue {
     fn wait_then<R>(&self, f: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.state.lock();
         let target = state.submitted;
-        self.wake(&state);
         while state.completed < target {
-            self.done.wait(&mut state);
+            // A thread that would only wait executes what the worker has not begun: waking another one, and being woken by it,
+            // takes longer than many a call.
+            if state.parked && !state.running && !state.pending.is_empty() {
+                let caller = float_state::enter();
+                self.run_batch(&mut state);
+                drop(caller);
+            } else {
+                self.done.wait(&mut state);
+            }
         }
+        // What others enqueued meanwhile, whose waking the worker could not follow.
+        self.wake(&state);
         f(&mut state)
+    }
+
+    /// Executes what is pending, with the lock released meanwhile. Nobody else is running.
+    fn run_batch(&self, state: &mut MutexGuard<'_, State>) {
+        let mut batch = std::mem::take(&mut state.spare);
+        let mut used = std::mem::take(&mut state.used);
+        std::mem::swap(&mut batch, &mut state.pending);
+        let mut failure = state.failure.clone();
+        state.running = true;
+        let count = batch.len() as u64;
+        MutexGuard::unlocked(state, || {
+            for command in batch.drain(..) {
+                execute(&command, &self.shared, &mut failure);
+                if let Command::Run(job) = command {
+                    used.push(job);
+                }
+            }
+        });
+        state.running = false;
+        state.failure = failure;
+        state.completed += count;
+        let room = KEPT_JOBS.saturating_sub(state.free.len());
+        used.truncate(room);
+        state.free.append(&mut used);
+        (state.spare, state.used) = (batch, used);
+        self.done.notify_all();
+    }
+
+    /// The worker's life: executes batches until it is stopped and nothing is left.
+    pub(crate) fn work(&self) {
+        let mut state = self.state.lock();
+        loop {
+            if !state.running && !state.pending.is_empty() {
+                self.run_batch(&mut state);
+            } else if state.stop && !state.running {
+                return;
+            } else {
+                state.parked = true;
+                self.work.wait(&mut state);
+                state.parked = false;
+            }
+        }
     }
 
     /// Whether nothing is pending and nothing has failed, so that work may be done on the caller's thread without being
