@@ -1,6 +1,7 @@
 //! Lists a GGUF file: `cargo run --release -p overt-engine --example gguf_list -- MODEL.gguf`
 
 use overt_engine::gguf::{GgufFile, Value};
+use std::io::{BufWriter, Write, stdout};
 use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,26 +12,29 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = GgufFile::open(path)?;
     let opened = start.elapsed();
     let gguf = file.contents();
+    let mut out = BufWriter::new(stdout().lock());
     for (key, value) in gguf.metadata() {
         match value {
             Value::String(bytes) => {
                 let text = String::from_utf8_lossy(bytes);
                 let shown: String = text.chars().take(60).collect();
-                println!("{key} = {:?}", shown);
+                writeln!(out, "{key} = {shown:?}")?;
             }
-            other => println!("{key} = {other:?}"),
+            Value::Array(array) => writeln!(out, "{key} = {array:?}")?,
+            other => writeln!(out, "{key} = {other:?}")?,
         }
     }
     for info in gguf.tensors() {
-        println!("{info:?}");
+        writeln!(out, "{info:?}")?;
     }
-    println!(
+    writeln!(
+        out,
         "{} bytes, version {}, {} keys, {} tensors, alignment {}; opened in {opened:.1?}",
         file.size(),
         gguf.version(),
         gguf.metadata_len(),
         gguf.tensors().len(),
         gguf.alignment(),
-    );
-    Ok(())
+    )?;
+    Ok(out.flush()?)
 }

@@ -57,6 +57,11 @@ fn shown_file(file: &std::path::Path) -> String {
     }
 }
 
+fn hex(bytes: &[u8]) -> String {
+    let shown: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    shown.join(" ")
+}
+
 fn shown_at(at: Option<u64>) -> String {
     at.map_or_else(String::new, |at| format!("byte {at}, "))
 }
@@ -103,7 +108,7 @@ pub enum GgufProblem {
         left: u64,
     },
     /// It does not begin as a GGUF file does.
-    #[error("it begins with the bytes {got:02x?}; wanted 47 47 55 46, `GGUF`")]
+    #[error("it begins with the bytes {}; wanted 47 47 55 46, `GGUF`", hex(got))]
     Magic {
         /// The bytes found.
         got: [u8; 4],
