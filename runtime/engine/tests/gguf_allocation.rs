@@ -116,7 +116,15 @@ fn parsing_allocates_a_small_multiple_of_the_files_size_at_most() {
             two(two(Raw::header(0, 2))).0
         }),
     ];
-    for claim in [1_000_000_000, 1 << 40, 1 << 63, u64::MAX] {
+    for claim in [
+        10_000,
+        100_000,
+        1_000_000,
+        1_000_000_000,
+        1 << 40,
+        1 << 63,
+        u64::MAX,
+    ] {
         files.push((
             "claimed tensors",
             false,
@@ -127,8 +135,9 @@ fn parsing_allocates_a_small_multiple_of_the_files_size_at_most() {
             false,
             Raw::header(0, claim).zeros(100_000).0,
         ));
-        for element in ValueType::ALL {
-            files.push(("a claimed array", false, arrays(element, claim, 100_000)));
+        // The smaller claims are honest ones for arrays of small elements.
+        for element in ValueType::ALL.iter().filter(|_| claim > 100_000) {
+            files.push(("a claimed array", false, arrays(*element, claim, 100_000)));
         }
     }
     // Claims that the bytes could just hold, and that fail at the first item.
