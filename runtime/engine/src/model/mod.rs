@@ -1,0 +1,11 @@
+//! What a model is: its sizes and kinds from the file's metadata, and its weights on devices.
+
+mod config;
+mod load;
+mod names;
+mod weights;
+
+pub use config::{Architecture, Config, Gate, Positions, Window};
+pub use load::Progress;
+pub(crate) use load::{Loading, load, total, vocabulary};
+pub(crate) use weights::{Attention, Layer, Linear, Weights};

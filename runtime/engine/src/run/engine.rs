@@ -1,0 +1,475 @@
+//! The engine.
+
+use super::cache::{Cache, Pages};
+use super::evidence::{Evidence, KernelEvidence, KernelUse};
+use super::options::Options;
+use super::part::{Common, DevicePart, Fallbacks};
+use super::schedule::Schedule;
+use super::sequence::{Finish, Request, SequenceId};
+use crate::error::EngineError;
+use crate::forward::{Batch, Kind, Ops, Witnesses};
+use crate::gguf::GgufFile;
+use crate::model::{self, Attention, Config, Loading, Progress, Weights};
+use overt::Runtime;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::time::Duration;
+
+/// A model on devices, and the sequences that it continues. One thread uses it at a time.
+///
+/// ```no_run
+/// use overt_engine::{Engine, Options, Request, Sampling};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = overt::Runtime::builder().search(true).start()?;
+/// let mut engine = Engine::load(&runtime, "model.gguf".as_ref(), &Options::default(), |_| ())?;
+/// engine.add(Request {
+///     prompt: vec![1, 2, 3],
+///     tokens: 16,
+///     sampling: Sampling::default(),
+///     stop: vec![0],
+/// })?;
+/// while engine.is_busy() {
+///     for produced in engine.step()? {
+///         println!("{:?}: {}", produced.sequence, produced.token);
+///     }
+/// }
+/// # Ok(()) }
+/// ```
+pub struct Engine {
+    // Dropped in order: everything on devices before the file that imported memory lies in.
+    parts: Vec<DevicePart>,
+    ops: Ops,
+    witnesses: Witnesses,
+    config: Config,
+    schedule: Schedule,
+    fallbacks: Fallbacks,
+    context: usize,
+    vocabulary: usize,
+    next: u64,
+    /// The last batch that drew, and how many passes had which calls.
+    last: Option<Batch>,
+    passes: BTreeMap<Kind, u64>,
+    steps: Steps,
+    runtime: Runtime,
+    file: GgufFile,
+}
+
+/// A token that was produced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Produced {
+    /// Whose.
+    pub sequence: SequenceId,
+    /// The token.
+    pub token: u32,
+    /// Set with a sequence's last token.
+    pub finish: Option<Finish>,
+}
+
+/// What the engine did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// Passes through the model.
+    pub passes: u64,
+    /// Those of them that were captured, which happens once for each number of requests, and again at each crossing.
+    pub captures: u64,
+    /// Captures because a fact left the interval of the captured one.
+    pub crossings: u64,
+    /// Replays of captured passes.
+    pub replays: u64,
+}
+
+impl Engine {
+    /// Loads the model of a GGUF file to devices. `progress` is told of each tensor.
+    ///
+    /// # Errors
+    /// [`EngineError`]: a broken file, a model that is not run here, an impossible option, or a device that refuses.
+    pub fn load(
+        runtime: &Runtime,
+        file: &Path,
+        options: &Options,
+        mut progress: impl FnMut(Progress),
+    ) -> Result<Engine, EngineError> {
+        options.check()?;
+        let file = GgufFile::open(file)?;
+        let contents = file.contents();
+        let config = Config::from_gguf(&contents)?;
+        let vocabulary = model::vocabulary(&contents)?;
+        let ops = Ops::of(runtime, config.gate)?;
+        let witnesses = Witnesses::default();
+        let context = match options.context {
+            0 => config.context.min(4096),
+            asked => asked,
+        };
+        let columns = context.div_ceil(options.page);
+        let pages = columns * options.sequences;
+        let devices = runtime.devices();
+        let first = devices.first().map_or("", |device| device.name());
+        let split = options.split(first, config.layers)?;
+        let common = Common {
+            runtime,
+            config: &config,
+            ops: &ops,
+            witnesses: &witnesses,
+            columns: columns as i64,
+        };
+        let mut done = Progress {
+            done: 0,
+            total: model::total(&contents),
+            tensor: String::new(),
+        };
+        let mut parts = Vec::with_capacity(split.len());
+        let mut start = 0;
+        for (number, (name, layers)) in split.iter().enumerate() {
+            let device = runtime.device(name)?;
+            let stream = runtime.stream(&device)?;
+            let loading = Loading {
+                file: &file,
+                config: &config,
+                ops: &ops,
+                stream: &stream,
+                activations: options.activations,
+                rounded: options.int8_activations,
+                layers: start..start + layers,
+                ends: [number == 0, number + 1 == split.len()],
+            };
+            let weights = model::load(&loading, &mut |tensor, bytes| {
+                done.done += bytes;
+                done.tensor = tensor.to_owned();
+                progress(done.clone());
+            })?;
+            let size = (pages, options.page);
+            let cache = Cache::new(&device, &config, options.kv, size, start, *layers)?;
+            let part = DevicePart::new(
+                &device, &common, stream, weights, cache, options, vocabulary,
+            )?;
+            parts.push(part);
+            start += layers;
+        }
+        Ok(Engine {
+            parts,
+            ops,
+            witnesses,
+            schedule: Schedule {
+                waiting: VecDeque::new(),
+                running: Vec::new(),
+                pages: Pages::new(pages, options.page),
+                sequences: options.sequences,
+                chunk: options.chunk,
+                page: options.page,
+                columns,
+            },
+            config,
+            fallbacks: Fallbacks::new(),
+            context,
+            vocabulary: vocabulary as usize,
+            next: 0,
+            last: None,
+            passes: BTreeMap::new(),
+            steps: Steps::default(),
+            runtime: runtime.clone(),
+            file,
+        })
+    }
+
+    /// The model's sizes.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The file that it was loaded from; its metadata holds the vocabulary.
+    pub fn file(&self) -> &GgufFile {
+        &self.file
+    }
+
+    /// Tokens that a sequence can have.
+    pub fn context(&self) -> usize {
+        self.context
+    }
+
+    /// Adds a sequence, which begins when there is room. Where prompt and tokens are more than the context holds, fewer tokens are
+    /// produced.
+    ///
+    /// # Errors
+    /// [`EngineError::Prompt`] for an empty prompt and for one that leaves no room for a token, [`EngineError::Token`] for a token outside the
+    /// vocabulary.
+    pub fn add(&mut self, mut request: Request) -> Result<SequenceId, EngineError> {
+        let got = request.prompt.len();
+        if got == 0 || got >= self.context {
+            return Err(EngineError::Prompt {
+                got,
+                wanted: format!("1 to {}, the context less one", self.context - 1),
+            });
+        }
+        let outside = |token: &u32| *token as usize >= self.vocabulary;
+        if let Some(at) = request.prompt.iter().position(outside) {
+            return Err(EngineError::Token {
+                token: request.prompt[at],
+                at,
+                vocabulary: self.vocabulary,
+            });
+        }
+        request.tokens = request.tokens.clamp(1, self.context - got);
+        let id = SequenceId(self.next);
+        self.next += 1;
+        self.schedule.waiting.push_back((id, request));
+        Ok(id)
+    }
+
+    /// Ends a sequence without waiting for its last token. Whether it was still there.
+    pub fn cancel(&mut self, id: SequenceId) -> bool {
+        let schedule = &mut self.schedule;
+        let waiting = schedule.waiting.len();
+        schedule.waiting.retain(|(known, _)| *known != id);
+        if let Some(place) = schedule.running.iter().position(|s| s.id == id) {
+            let mut gone = schedule.running.remove(place);
+            schedule.pages.give_back(&mut gone.pages);
+            return true;
+        }
+        schedule.waiting.len() != waiting
+    }
+
+    /// Whether any sequence is not finished.
+    pub fn is_busy(&self) -> bool {
+        !self.schedule.running.is_empty() || !self.schedule.waiting.is_empty()
+    }
+
+    /// One pass: each running sequence goes on by a token, or by a part of its prompt. Waits for it. An empty answer means that prompts
+    /// are still being taken in, or that nothing is there to do.
+    ///
+    /// # Errors
+    /// What the runtime refuses, before any sequence has moved: the step can be repeated once the cause is gone.
+    pub fn step(&mut self) -> Result<Vec<Produced>, EngineError> {
+        self.schedule.admit();
+        let planned = self.schedule.plan();
+        if planned.batch.ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let tokens = self.pass(&planned.batch)?;
+        for (place, count) in &planned.taken {
+            self.schedule.running[*place].cached += count;
+        }
+        let mut produced = Vec::with_capacity(tokens.len());
+        for (place, token) in planned.drawn.iter().zip(tokens) {
+            let sequence = &mut self.schedule.running[*place];
+            let finish = sequence.push(token);
+            produced.push(Produced {
+                sequence: sequence.id,
+                token,
+                finish,
+            });
+        }
+        for ended in produced.iter().filter(|p| p.finish.is_some()) {
+            self.cancel(ended.sequence);
+        }
+        Ok(produced)
+    }
+
+    /// A batch through all parts, and the tokens that it drew.
+    fn pass(&mut self, batch: &Batch) -> Result<Vec<u32>, EngineError> {
+        let common = Common {
+            runtime: &self.runtime,
+            config: &self.config,
+            ops: &self.ops,
+            witnesses: &self.witnesses,
+            columns: self.schedule.columns as i64,
+        };
+        for number in 0..self.parts.len() {
+            let (before, rest) = self.parts.split_at_mut(number);
+            rest[0].pass(&common, batch, before.last(), &mut self.fallbacks)?;
+        }
+        self.steps.passes += 1;
+        for (kind, count) in expected(&self.config, &self.parts, batch) {
+            *self.passes.entry(kind).or_default() += count;
+        }
+        let last = self.parts.last().expect("an engine has a part");
+        if batch.last.is_empty() {
+            // Nobody asks for a result, but the next pass writes what this one reads.
+            last.stream.sync()?;
+            return Ok(Vec::new());
+        }
+        let tokens = last.tokens(&last.views(&common, batch)?.tokens)?;
+        self.last = Some(batch.clone());
+        Ok(tokens)
+    }
+
+    /// Logits of the last step, a row for each token that it produced, in that order: `[produced, vocabulary]`.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn logits(&self) -> Result<Vec<f32>, EngineError> {
+        let (Some(batch), Some(part)) = (&self.last, self.parts.last()) else {
+            return Ok(Vec::new());
+        };
+        let bytes = part
+            .stream
+            .read_vec(&part.views(&self.common(), batch)?.logits)?;
+        Ok(bytes
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes(b.try_into().expect("four bytes")))
+            .collect())
+    }
+
+    fn common(&self) -> Common<'_> {
+        Common {
+            runtime: &self.runtime,
+            config: &self.config,
+            ops: &self.ops,
+            witnesses: &self.witnesses,
+            columns: self.schedule.columns as i64,
+        }
+    }
+
+    /// What was done so far.
+    pub fn steps(&self) -> Steps {
+        let mut steps = self.steps;
+        for part in &self.parts {
+            let (captures, replays, _) = part.captured();
+            steps.captures += captures;
+            steps.replays += replays;
+            steps.crossings += captures - part.repeated();
+        }
+        steps
+    }
+
+    /// Why a repeated pass was last captured again.
+    pub fn last_crossing(&self) -> Option<String> {
+        let mut parts = self.parts.iter();
+        parts.find_map(|part| part.captured().2.map(str::to_owned))
+    }
+
+    /// Bytes of prepared weights, and of the cache.
+    pub fn memory(&self) -> [u64; 2] {
+        let weights = self.parts.iter().map(|part| bytes(&part.weights)).sum();
+        let cache = self.parts.iter().map(|part| part.cache.bytes()).sum();
+        [weights, cache]
+    }
+
+    /// What ran. Waits for all work, and runs the last pass once more to measure the time of each op; that run is not counted.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn evidence(&self) -> Result<Evidence, EngineError> {
+        let common = self.common();
+        let mut times: BTreeMap<Kind, Duration> = BTreeMap::new();
+        for (number, part) in self.parts.iter().enumerate() {
+            part.stream.sync()?;
+            let Some(batch) = &self.last else { continue };
+            let before = number.checked_sub(1).map(|n| &self.parts[n]);
+            for (kind, time) in part.times(&common, batch, before)? {
+                *times.entry(kind).or_default() += time;
+            }
+        }
+        let tiers: BTreeMap<String, overt::Tier> = self
+            .runtime
+            .kernels()
+            .into_iter()
+            .map(|kernel| (kernel.decl.id.clone(), kernel.decl.tier))
+            .collect();
+        let mut ops = Vec::new();
+        for kind in Kind::ALL {
+            let seen = self.witnesses.of(kind).seen().map_err(overt::Error::from)?;
+            let kernels: Vec<KernelUse> = seen
+                .kernels
+                .into_iter()
+                .map(|(kernel, counts)| KernelUse {
+                    tier: tiers
+                        .get(&kernel)
+                        .copied()
+                        .unwrap_or(overt::Tier::Reference),
+                    launches: counts.completed,
+                    fallback: self.fallbacks.get(&(kind, kernel.clone())).cloned(),
+                    kernel,
+                })
+                .collect();
+            if !kernels.is_empty() {
+                ops.push(KernelEvidence {
+                    kind,
+                    op: self.ops.op(kind).name().to_owned(),
+                    kernels,
+                    time: times.get(&kind).copied().unwrap_or_default(),
+                });
+            }
+        }
+        Ok(Evidence {
+            ops,
+            timed: self.last.as_ref().map_or(0, |batch| batch.seq_lens.len()),
+            expected: self.passes.iter().map(|(kind, n)| (*kind, *n)).collect(),
+        })
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        for part in &self.parts {
+            // What fails here was not waited for by anybody; memory of the file must outlive it all the same.
+            let _ = part.stream.sync();
+        }
+    }
+}
+
+fn bytes(weights: &Weights) -> u64 {
+    let linear = |linear: &model::Linear| {
+        linear.weight.allocation().bytes()
+            + linear
+                .bias
+                .as_ref()
+                .map_or(0, |bias| bias.allocation().bytes())
+    };
+    let layers = weights.layers.iter().map(|layer| {
+        let attention = match &layer.attention {
+            Attention::Fused(whole) => linear(whole),
+            Attention::Parts(parts) | Attention::Normed { parts, .. } => {
+                parts.iter().map(linear).sum()
+            }
+        };
+        attention
+            + linear(&layer.output)
+            + layer.gate_up.iter().map(linear).sum::<u64>()
+            + linear(&layer.down)
+    });
+    layers.sum::<u64>() + weights.head.as_ref().map_or(0, |(_, head)| linear(head))
+}
+
+/// How many calls of each kind a pass of this batch makes, from the model's shape alone.
+fn expected(config: &Config, parts: &[DevicePart], batch: &Batch) -> Vec<(Kind, u64)> {
+    let layers = config.layers as u64;
+    let draws = u64::from(!batch.last.is_empty());
+    let gathers = if batch.last.len() == batch.ids.len() {
+        0
+    } else {
+        2 * draws
+    };
+    let norms = |norm: Option<bool>| u64::from(norm.unwrap_or(false));
+    let mut products = draws;
+    let mut extra = 0;
+    for layer in parts.iter().flat_map(|part| &part.weights.layers) {
+        products += 2 + layer.gate_up.len() as u64;
+        products += match &layer.attention {
+            Attention::Fused(_) => 1,
+            Attention::Parts(_) => 3,
+            Attention::Normed { .. } => {
+                extra += 2;
+                3
+            }
+        };
+        extra += norms(Some(layer.output_norm.is_some())) + norms(Some(layer.down_norm.is_some()));
+    }
+    let turned = if config.joins_heads() { 1 } else { 2 };
+    let token = if batch.draws() {
+        Kind::Sample
+    } else {
+        Kind::Argmax
+    };
+    vec![
+        (Kind::Embedding, 1 + gathers),
+        (Kind::RmsNorm, 1 + extra),
+        (Kind::AddRmsNorm, 2 * layers - 1 + draws),
+        (Kind::Matmul, products),
+        (Kind::Rope, turned * layers),
+        (Kind::Cache, layers),
+        (Kind::Attention, layers),
+        (Kind::Gate, layers),
+        (token, draws),
+    ]
+}
