@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::commands::{explain, kernels, ops, run, verify};
+use crate::commands::{explain, generate, kernels, ops, run, verify};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -11,7 +11,8 @@ Exit codes:
   2  wrong usage: an unknown name, a malformed argument or workload
   3  nothing was executed
   4  no kernel serves the call, or the policy refuses the fallback
-  5  a provider or device failed, or a provider that was asked for did not load";
+  5  a provider or device failed, or a provider that was asked for did not load
+  130  Ctrl-C ended it";
 
 /// Lists, explains, runs and verifies kernels of Overt providers.
 ///
@@ -88,6 +89,8 @@ pub enum Command {
     Run(run::Options),
     /// Runs every kernel on every device over its op's geometries, pinned and witnessed
     Verify(verify::Options),
+    /// Continues prompts with a language model
+    Generate(generate::Options),
 }
 
 /// `left=right`, split at the first `=`.

@@ -3,6 +3,8 @@
 use overt::Error;
 use overt::verify::VerifyError;
 use overt::workload::{ArgError, WorkloadError};
+use overt_engine::EngineError;
+use overt_engine::text::{TemplateError, TextError};
 use serde::Serialize;
 use std::process::ExitCode;
 
@@ -22,6 +24,8 @@ pub enum Exit {
     Refused = 4,
     /// A provider or a device failed.
     Provider = 5,
+    /// The user ended it.
+    Interrupted = 130,
 }
 
 impl Exit {
@@ -80,6 +84,29 @@ pub fn of_verify(error: &VerifyError) -> Exit {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::new(of(&error), error.to_string())
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        let exit = match &error {
+            EngineError::Runtime(error) => of(error),
+            EngineError::Stopped => Exit::Interrupted,
+            _ => Exit::Usage,
+        };
+        Failure::new(exit, error.to_string())
+    }
+}
+
+impl From<TextError> for Failure {
+    fn from(error: TextError) -> Failure {
+        Failure::new(Exit::Usage, error.to_string())
+    }
+}
+
+impl From<TemplateError> for Failure {
+    fn from(error: TemplateError) -> Failure {
+        Failure::new(Exit::Usage, error.to_string())
     }
 }
 

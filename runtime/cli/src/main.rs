@@ -38,5 +38,6 @@ fn run(cli: &Cli, out: &mut Out) -> Result<Exit, Failure> {
         Command::Explain(options) => commands::explain::command(global, options, out),
         Command::Run(options) => commands::run::command(global, options, out),
         Command::Verify(options) => commands::verify::command(global, options, out),
+        Command::Generate(options) => commands::generate::command(global, options, out),
     }
 }

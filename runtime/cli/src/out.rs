@@ -52,13 +52,33 @@ impl Out {
         self.write(&text);
     }
 
+    /// Prints a piece of a text that goes on, at once. JSON has no place for it.
+    pub fn stream(&mut self, piece: &str) {
+        if !self.json && !piece.is_empty() {
+            self.put(piece, "");
+        }
+    }
+
+    /// Whether JSON was asked for.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether nobody reads any more.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     fn write(&mut self, text: &str) {
+        self.put(text, if text.ends_with('\n') { "" } else { "\n" });
+    }
+
+    fn put(&mut self, text: &str, end: &str) {
         self.printed = true;
         if self.closed {
             return;
         }
         let mut stdout = std::io::stdout().lock();
-        let end = if text.ends_with('\n') { "" } else { "\n" };
         let result = stdout
             .write_all(text.as_bytes())
             .and_then(|()| stdout.write_all(end.as_bytes()))

@@ -52,6 +52,9 @@ pub enum EngineError {
         /// What would do.
         wanted: String,
     },
+    /// Whoever was told of the progress wanted no more.
+    #[error("loading was stopped")]
+    Stopped,
     /// A prompt that can never run here.
     #[error("the prompt has {got} token(s); wanted {wanted}")]
     Prompt {

@@ -3,6 +3,7 @@
 //!
 //! - [`gguf`] reads model files.
 //! - [`model`] is what a file says of its model, and its weights on devices.
+//! - [`text`] is what models read and write as people do.
 //! - [`Engine`] continues sequences: prompts in chunks, a paged cache, several sequences a pass, and the decode step captured and replayed.
 //!
 //! A pass is a list of [`overt::Call`]s. Which kernel serves each is the runtime's to choose; [`Engine::evidence`] says what it chose.
@@ -14,6 +15,7 @@ mod forward;
 pub mod gguf;
 pub mod model;
 mod run;
+pub mod text;
 
 pub use error::EngineError;
 pub use forward::Kind;

@@ -3,6 +3,7 @@
 pub mod devices;
 pub mod doctor;
 pub mod explain;
+pub mod generate;
 pub mod kernels;
 pub mod ops;
 pub mod run;

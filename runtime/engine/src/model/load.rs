@@ -38,10 +38,10 @@ pub(crate) struct Loading<'a> {
     pub ends: [bool; 2],
 }
 
-/// Loads one device's part. `taken` is told of each tensor and its bytes.
+/// Loads one device's part. `taken` is told of each tensor and its bytes; its error ends the loading.
 pub(crate) fn load(
     loading: &Loading<'_>,
-    taken: &mut dyn FnMut(&str, u64),
+    taken: &mut dyn FnMut(&str, u64) -> Result<(), EngineError>,
 ) -> Result<Weights, EngineError> {
     let contents = loading.file.contents();
     let mut loader = Loader {
@@ -93,7 +93,7 @@ pub(crate) fn total(file: &Gguf<'_>) -> u64 {
 struct Loader<'a> {
     to: &'a Loading<'a>,
     file: &'a Gguf<'a>,
-    taken: &'a mut dyn FnMut(&str, u64),
+    taken: &'a mut dyn FnMut(&str, u64) -> Result<(), EngineError>,
 }
 
 impl<'a> Loader<'a> {
@@ -261,7 +261,7 @@ impl<'a> Loader<'a> {
                 .stream
                 .write(&target.slice(0, start, rows)?, part.bytes())?;
             start += rows;
-            (self.taken)(part.name(), part.bytes().len() as u64);
+            (self.taken)(part.name(), part.bytes().len() as u64)?;
         }
         Ok(target)
     }

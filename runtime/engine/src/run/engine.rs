@@ -12,6 +12,7 @@ use crate::gguf::GgufFile;
 use crate::model::{self, Attention, Config, Loading, Progress, Weights};
 use overt::Runtime;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use std::time::Duration;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let runtime = overt::Runtime::builder().search(true).start()?;
-/// let mut engine = Engine::load(&runtime, "model.gguf".as_ref(), &Options::default(), |_| ())?;
+/// let mut engine = Engine::load(&runtime, "model.gguf".as_ref(), &Options::default())?;
 /// engine.add(Request {
 ///     prompt: vec![1, 2, 3],
 ///     tokens: 16,
@@ -80,18 +81,27 @@ pub struct Steps {
 }
 
 impl Engine {
-    /// Loads the model of a GGUF file to devices. `progress` is told of each tensor.
+    /// Loads the model of a GGUF file to devices.
     ///
     /// # Errors
     /// [`EngineError`]: a broken file, a model that is not run here, an impossible option, or a device that refuses.
-    pub fn load(
+    pub fn load(runtime: &Runtime, file: &Path, options: &Options) -> Result<Engine, EngineError> {
+        Engine::load_file(runtime, GgufFile::open(file)?, options, |_| {
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Loads the model of an open file. `progress` is told of each tensor, and may end it.
+    ///
+    /// # Errors
+    /// Those of [`Engine::load`], and [`EngineError::Stopped`] where `progress` breaks off.
+    pub fn load_file(
         runtime: &Runtime,
-        file: &Path,
+        file: GgufFile,
         options: &Options,
-        mut progress: impl FnMut(Progress),
+        mut progress: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Engine, EngineError> {
         options.check()?;
-        let file = GgufFile::open(file)?;
         let contents = file.contents();
         let config = Config::from_gguf(&contents)?;
         let vocabulary = model::vocabulary(&contents)?;
@@ -136,7 +146,10 @@ impl Engine {
             let weights = model::load(&loading, &mut |tensor, bytes| {
                 done.done += bytes;
                 done.tensor = tensor.to_owned();
-                progress(done.clone());
+                match progress(done.clone()) {
+                    ControlFlow::Continue(()) => Ok(()),
+                    ControlFlow::Break(()) => Err(EngineError::Stopped),
+                }
             })?;
             let size = (pages, options.page);
             let cache = Cache::new(&device, &config, options.kv, size, start, *layers)?;
@@ -180,6 +193,14 @@ impl Engine {
     /// The file that it was loaded from; its metadata holds the vocabulary.
     pub fn file(&self) -> &GgufFile {
         &self.file
+    }
+
+    /// Devices and the numbers of their layers, first to last.
+    pub fn placements(&self) -> impl Iterator<Item = (&str, usize)> {
+        let part = |part: &'_ DevicePart| part.weights.layers.len();
+        self.parts
+            .iter()
+            .map(move |p| (p.stream.device().name(), part(p)))
     }
 
     /// Tokens that a sequence can have.
@@ -377,7 +398,7 @@ impl Engine {
                         .get(&kernel)
                         .copied()
                         .unwrap_or(overt::Tier::Reference),
-                    launches: counts.completed,
+                    completed: counts.completed,
                     fallback: self.fallbacks.get(&(kind, kernel.clone())).cloned(),
                     kernel,
                 })

@@ -24,8 +24,8 @@ pub struct KernelUse {
     pub kernel: String,
     /// Its tier.
     pub tier: Tier,
-    /// Device launches that completed.
-    pub launches: u64,
+    /// Calls that completed.
+    pub completed: u64,
     /// The selection that chose it though there is a better tier, if that ever happened.
     pub fallback: Option<Selection>,
 }

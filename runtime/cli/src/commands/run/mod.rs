@@ -143,6 +143,7 @@ fn worse(a: Exit, b: Exit) -> Exit {
         Exit::Usage => 3,
         Exit::Provider => 4,
         Exit::Failed => 5,
+        Exit::Interrupted => 6,
     };
     if rank(b) > rank(a) { b } else { a }
 }
