@@ -65,7 +65,7 @@ pub enum EngineError {
     },
     /// A token that the vocabulary does not have.
     #[error(
-        "token {token} at position {at} of the prompt is outside the vocabulary of {vocabulary}"
+        "token {token} at position {at} of the sequence is outside the vocabulary of {vocabulary}"
     )]
     Token {
         /// The token.

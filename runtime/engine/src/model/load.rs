@@ -58,10 +58,11 @@ pub(crate) fn load(
     } else {
         None
     };
-    let embedding = if loading.ends[0] {
-        Some(loader.embedding(head.as_ref().map(|(_, head)| &head.weight))?)
+    let (embedding, embedding_bytes) = if loading.ends[0] {
+        let (table, bytes) = loader.embedding(head.as_ref().map(|(_, head)| &head.weight))?;
+        (Some(table), bytes)
     } else {
-        None
+        (None, 0)
     };
     let layers = loading
         .layers
@@ -79,6 +80,7 @@ pub(crate) fn load(
     loading.stream.sync()?;
     Ok(Weights {
         embedding,
+        embedding_bytes,
         layers,
         head,
         frequencies,
@@ -283,8 +285,9 @@ impl<'a> Loader<'a> {
     }
 
     /// The table. Where the head is the same tensor and was not repacked they share memory. Where it was, and the device works on host
-    /// memory, rows are read out of the file itself, so that the table is not kept twice: few of them are ever touched.
-    fn embedding(&mut self, head: Option<&Tensor>) -> Result<Tensor, EngineError> {
+    /// memory, rows are read out of the file itself, so that the table is not kept twice: few of them are ever touched. With it the bytes that it has
+    /// for itself.
+    fn embedding(&mut self, head: Option<&Tensor>) -> Result<(Tensor, u64), EngineError> {
         let rows = self.vocabulary()?;
         let table = self.tensor(names::EMBEDDING, &[rows, self.to.config.width])?;
         if self.file.info(names::HEAD).is_none()
@@ -294,7 +297,7 @@ impl<'a> Loader<'a> {
             if head.allocation().bytes() >= table.bytes().len() as u64
                 && head.view() == &view.clone().at(0, head.allocation().alignment())
             {
-                return Ok(head.clone());
+                return Ok((head.clone(), 0));
             }
             let probe = Allocation::new(self.device(), 1, 0, MemoryKind::Device)?;
             if probe.host_address().is_some() {
@@ -304,14 +307,15 @@ impl<'a> Loader<'a> {
                     Allocation::import_host(self.device(), bytes.as_ptr(), bytes.len() as u64)
                 };
                 if let Ok(memory) = imported {
-                    return Ok(Tensor::over(memory, view.read_only(), 0)?);
+                    return Ok((Tensor::over(memory, view.read_only(), 0)?, 0));
                 }
             }
         }
         let tensor = self.stack(&[table])?;
         self.to.stream.sync()?;
         self.release(&table)?;
-        Ok(tensor)
+        let bytes = tensor.allocation().bytes();
+        Ok((tensor, bytes))
     }
 
     fn frequencies(&mut self, values: &[f32]) -> Result<Tensor, EngineError> {

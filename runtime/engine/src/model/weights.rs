@@ -92,10 +92,40 @@ pub struct Layer {
 pub struct Weights {
     /// The table of tokens, on the first device.
     pub embedding: Option<Tensor>,
+    /// Bytes that the table has for itself; 0 where it is the head's memory, or the file's.
+    pub embedding_bytes: u64,
     /// Layers, in order.
     pub layers: Vec<Layer>,
     /// Norm and head, on the last device.
     pub head: Option<(Tensor, Linear)>,
     /// Frequencies: of layers without a window, and of those with.
     pub frequencies: [Tensor; 2],
+}
+
+impl Weights {
+    /// Bytes of the table, and of the products' weights and biases, as they lie on the device.
+    pub fn bytes(&self) -> u64 {
+        let linear = |linear: &Linear| {
+            linear.weight.allocation().bytes()
+                + linear
+                    .bias
+                    .as_ref()
+                    .map_or(0, |bias| bias.allocation().bytes())
+        };
+        let layers = self.layers.iter().map(|layer| {
+            let attention = match &layer.attention {
+                Attention::Fused(whole) => linear(whole),
+                Attention::Parts(parts) | Attention::Normed { parts, .. } => {
+                    parts.iter().map(linear).sum()
+                }
+            };
+            attention
+                + linear(&layer.output)
+                + layer.gate_up.iter().map(linear).sum::<u64>()
+                + linear(&layer.down)
+        });
+        layers.sum::<u64>()
+            + self.embedding_bytes
+            + self.head.as_ref().map_or(0, |(_, head)| linear(head))
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::cache::{Cache, Pages};
 use super::evidence::{Evidence, KernelEvidence, KernelUse};
+use super::expected::expected;
 use super::options::Options;
 use super::part::{Common, DevicePart, Fallbacks};
 use super::schedule::Schedule;
@@ -9,7 +10,7 @@ use super::sequence::{Finish, Request, SequenceId};
 use crate::error::EngineError;
 use crate::forward::{Batch, Kind, Ops, Witnesses};
 use crate::gguf::GgufFile;
-use crate::model::{self, Attention, Config, Loading, Progress, Weights};
+use crate::model::{self, Config, Loading, Progress};
 use overt::Runtime;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -286,6 +287,27 @@ impl Engine {
         Ok(produced)
     }
 
+    /// Puts `token` in the place of the last one that a sequence produced, before the next step: for hosts that draw from
+    /// [`Engine::logits`] themselves. Whether the sequence is still there and has produced a token.
+    ///
+    /// # Errors
+    /// [`EngineError::Token`] for a token outside the vocabulary.
+    pub fn choose(&mut self, id: SequenceId, token: u32) -> Result<bool, EngineError> {
+        let vocabulary = self.vocabulary;
+        let Some(sequence) = self.schedule.running.iter_mut().find(|s| s.id == id) else {
+            return Ok(false);
+        };
+        let at = sequence.tokens.len();
+        if token as usize >= vocabulary {
+            return Err(EngineError::Token {
+                token,
+                at,
+                vocabulary,
+            });
+        }
+        Ok(sequence.replace_last(token))
+    }
+
     /// A batch through all parts, and the tokens that it drew.
     fn pass(&mut self, batch: &Batch) -> Result<Vec<u32>, EngineError> {
         let common = Common {
@@ -361,7 +383,7 @@ impl Engine {
 
     /// Bytes of prepared weights, and of the cache.
     pub fn memory(&self) -> [u64; 2] {
-        let weights = self.parts.iter().map(|part| bytes(&part.weights)).sum();
+        let weights = self.parts.iter().map(|part| part.weights.bytes()).sum();
         let cache = self.parts.iter().map(|part| part.cache.bytes()).sum();
         [weights, cache]
     }
@@ -427,70 +449,4 @@ impl Drop for Engine {
             let _ = part.stream.sync();
         }
     }
-}
-
-fn bytes(weights: &Weights) -> u64 {
-    let linear = |linear: &model::Linear| {
-        linear.weight.allocation().bytes()
-            + linear
-                .bias
-                .as_ref()
-                .map_or(0, |bias| bias.allocation().bytes())
-    };
-    let layers = weights.layers.iter().map(|layer| {
-        let attention = match &layer.attention {
-            Attention::Fused(whole) => linear(whole),
-            Attention::Parts(parts) | Attention::Normed { parts, .. } => {
-                parts.iter().map(linear).sum()
-            }
-        };
-        attention
-            + linear(&layer.output)
-            + layer.gate_up.iter().map(linear).sum::<u64>()
-            + linear(&layer.down)
-    });
-    layers.sum::<u64>() + weights.head.as_ref().map_or(0, |(_, head)| linear(head))
-}
-
-/// How many calls of each kind a pass of this batch makes, from the model's shape alone.
-fn expected(config: &Config, parts: &[DevicePart], batch: &Batch) -> Vec<(Kind, u64)> {
-    let layers = config.layers as u64;
-    let draws = u64::from(!batch.last.is_empty());
-    let gathers = if batch.last.len() == batch.ids.len() {
-        0
-    } else {
-        2 * draws
-    };
-    let norms = |norm: Option<bool>| u64::from(norm.unwrap_or(false));
-    let mut products = draws;
-    let mut extra = 0;
-    for layer in parts.iter().flat_map(|part| &part.weights.layers) {
-        products += 2 + layer.gate_up.len() as u64;
-        products += match &layer.attention {
-            Attention::Fused(_) => 1,
-            Attention::Parts(_) => 3,
-            Attention::Normed { .. } => {
-                extra += 2;
-                3
-            }
-        };
-        extra += norms(Some(layer.output_norm.is_some())) + norms(Some(layer.down_norm.is_some()));
-    }
-    let turned = if config.joins_heads() { 1 } else { 2 };
-    let token = if batch.draws() {
-        Kind::Sample
-    } else {
-        Kind::Argmax
-    };
-    vec![
-        (Kind::Embedding, 1 + gathers),
-        (Kind::RmsNorm, 1 + extra),
-        (Kind::AddRmsNorm, 2 * layers - 1 + draws),
-        (Kind::Matmul, products),
-        (Kind::Rope, turned * layers),
-        (Kind::Cache, layers),
-        (Kind::Attention, layers),
-        (Kind::Gate, layers),
-        (token, draws),
-    ]
 }

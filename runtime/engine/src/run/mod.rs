@@ -3,6 +3,7 @@
 mod cache;
 mod engine;
 mod evidence;
+mod expected;
 mod options;
 mod part;
 mod schedule;

@@ -70,6 +70,15 @@ impl Sequence {
         self.tokens.len() - self.request.prompt.len()
     }
 
+    /// Another token in the place of the last one that was produced, if one was.
+    pub fn replace_last(&mut self, token: u32) -> bool {
+        let produced = self.produced() > 0;
+        if produced && let Some(last) = self.tokens.last_mut() {
+            *last = token;
+        }
+        produced
+    }
+
     /// Takes in a token; whether it was the last.
     pub fn push(&mut self, token: u32) -> Option<Finish> {
         self.tokens.push(token);
