@@ -10,6 +10,7 @@ pub mod hooks;
 pub mod hostile;
 pub mod ledger;
 pub mod manifest;
+pub mod model;
 pub mod observer;
 pub mod problems;
 pub mod run;

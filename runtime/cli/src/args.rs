@@ -51,6 +51,9 @@ pub struct Global {
     /// Serve a call that its device cannot on a device that the host can address
     #[arg(long, global = true)]
     pub host_fallback: bool,
+    /// Demand that a row's bits do not depend on the rest of its batch
+    #[arg(long, global = true)]
+    pub batch_invariant: bool,
     /// Set a knob; repeatable, the last setting of one wins
     #[arg(long, global = true, value_name = "ID=VALUE", value_parser = pair)]
     pub knob: Vec<(String, String)>,

@@ -35,7 +35,8 @@ fn policy(global: &Global, runtime: &Runtime) -> Result<Policy, Error> {
         OnFallback::Warn => overt::OnFallback::Warn,
         OnFallback::Strict => overt::OnFallback::Error,
     })
-    .host_fallback(global.host_fallback);
+    .host_fallback(global.host_fallback)
+    .batch_invariant(global.batch_invariant);
     for kernel in &global.deny {
         policy = policy.deny(kernel);
     }

@@ -150,9 +150,15 @@ impl Batch {
             bytes.extend(values);
             bytes.resize(padded(bytes.len() as u64) as usize, 0);
         };
-        let i32s = |values: &[i32]| values.to_vec().into_iter().flat_map(i32::to_le_bytes);
-        let i64s = |values: &[i64]| values.to_vec().into_iter().flat_map(i64::to_le_bytes);
-        let f32s = |values: &[f32]| values.to_vec().into_iter().flat_map(f32::to_le_bytes);
+        fn i32s(values: &[i32]) -> impl Iterator<Item = u8> {
+            values.iter().copied().flat_map(i32::to_le_bytes)
+        }
+        fn i64s(values: &[i64]) -> impl Iterator<Item = u8> {
+            values.iter().copied().flat_map(i64::to_le_bytes)
+        }
+        fn f32s(values: &[f32]) -> impl Iterator<Item = u8> {
+            values.iter().copied().flat_map(f32::to_le_bytes)
+        }
         put(&mut i32s(&self.ids));
         put(&mut i32s(&self.positions));
         put(&mut i64s(&self.slots));

@@ -148,7 +148,7 @@ impl<'a> Loader<'a> {
         for (part, rows) in parts.iter().zip(rows) {
             each.push(self.linear(number, &[part], &[rows], config.width)?);
         }
-        let parts: [Linear; 3] = each
+        let parts: Box<[Linear; 3]> = each
             .try_into()
             .unwrap_or_else(|_| unreachable!("three parts"));
         if !config.norms_heads() {

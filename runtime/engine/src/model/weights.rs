@@ -56,11 +56,11 @@ pub enum Attention {
     /// One product for all, whose rows are queries, then keys, then values.
     Fused(Linear),
     /// One each.
-    Parts([Linear; 3]),
+    Parts(Box<[Linear; 3]>),
     /// One each, and queries and keys are normalised head by head.
     Normed {
         /// Queries, keys, values.
-        parts: [Linear; 3],
+        parts: Box<[Linear; 3]>,
         /// Of queries and of keys, a factor for each element of a head.
         norms: [Tensor; 2],
     },

@@ -31,8 +31,8 @@ struct Parts {
 
 #[derive(Debug)]
 enum Model {
-    BytePairs(BytePairs),
-    Scored(Scored),
+    BytePairs(Box<BytePairs>),
+    Scored(Box<Scored>),
 }
 
 /// The tokenizer models that are read.
@@ -57,12 +57,12 @@ impl Tokenizer {
                 let letters = Letters::new();
                 let pieces = Pieces::new(vocabulary, Some(&letters))?;
                 let model = BytePairs::new(vocabulary, letters)?;
-                (pieces, Model::BytePairs(model))
+                (pieces, Model::BytePairs(Box::new(model)))
             }
             "llama" => {
                 let pieces = Pieces::new(vocabulary, None)?;
                 let model = Scored::new(vocabulary, &pieces)?;
-                (pieces, Model::Scored(model))
+                (pieces, Model::Scored(Box::new(model)))
             }
             other => {
                 return Err(TextError::UnknownModel {

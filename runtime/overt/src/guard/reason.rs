@@ -83,6 +83,11 @@ pub enum Reason {
         /// The kernel pinned.
         pinned: String,
     },
+    /// The policy demands batch invariance, and its rows, or whether it serves them, may depend on the batch.
+    BatchDependent {
+        /// Why.
+        why: String,
+    },
 }
 
 /// What a reason is about; the cause of a fallback.
@@ -143,7 +148,9 @@ impl Reason {
             Reason::NotLoaded { .. } => ReasonCause::NotLoaded,
             Reason::Unusable { .. } => ReasonCause::Provider,
             Reason::NotCaptureSafe => ReasonCause::Capture,
-            Reason::Denied { .. } | Reason::NotPinned { .. } => ReasonCause::Policy,
+            Reason::Denied { .. } | Reason::NotPinned { .. } | Reason::BatchDependent { .. } => {
+                ReasonCause::Policy
+            }
         }
     }
 
@@ -185,6 +192,7 @@ impl Reason {
             Reason::NotCaptureSafe => Some("no capture".into()),
             Reason::Denied { .. } => Some("no denial".into()),
             Reason::NotPinned { .. } => Some("no pin".into()),
+            Reason::BatchDependent { .. } => Some("no demand of batch invariance".into()),
             _ => None,
         }
     }
@@ -300,6 +308,9 @@ impl fmt::Display for Reason {
             }
             Reason::Denied { by } => write!(f, "denied by policy: {by}"),
             Reason::NotPinned { pinned } => write!(f, "policy pins {pinned}"),
+            Reason::BatchDependent { why } => {
+                write!(f, "policy demands batch invariance: {why}")
+            }
             Reason::Packed { operands } => {
                 write!(
                     f,

@@ -1,6 +1,7 @@
 //! Selection: the order of candidates, the fast path over compiled guards, and the explanation over all clauses.
 
 mod explain;
+mod invariant;
 mod policy;
 mod ready;
 mod rules;

@@ -52,6 +52,9 @@ pub struct Policy {
     pub fallback: Vec<FallbackRule>,
     /// A call that no kernel of its device serves may be served by a host-addressable device; operands are staged by copies.
     pub host_fallback: bool,
+    /// Each row of an op's result has the same bits whatever else is in the batch: only kernels with a numeric class serve, whose guards read
+    /// nothing that changes with the batch. What that costs is speed: a kernel for many rows alone is out.
+    pub batch_invariant: bool,
     /// Pins.
     pub pins: Vec<Pin>,
     /// Denials.
@@ -74,6 +77,7 @@ impl Policy {
                 action,
             }],
             host_fallback: false,
+            batch_invariant: false,
             pins: Vec::new(),
             denials: Vec::new(),
         }
@@ -109,6 +113,13 @@ impl Policy {
     #[must_use]
     pub fn host_fallback(mut self, allowed: bool) -> Policy {
         self.host_fallback = allowed;
+        self
+    }
+
+    /// Demands that rows have the same bits whatever else is in the batch, or no longer.
+    #[must_use]
+    pub fn batch_invariant(mut self, demanded: bool) -> Policy {
+        self.batch_invariant = demanded;
         self
     }
 

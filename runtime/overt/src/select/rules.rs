@@ -6,6 +6,7 @@ use crate::guard::{Compiled, Reason, Test, Verdict, admits, compare, compile};
 use crate::load::decl::{ClauseDecl, Cmp, Value};
 use crate::registry::{Device, Kernel, KernelHome, Op};
 use crate::select::Policy;
+use crate::select::invariant::Batch;
 use overt_kernels::schema::{AttrDefault, AttrType, AttrValue};
 
 /// The rules of one candidate.
@@ -96,6 +97,11 @@ impl Rules {
         // What a failed provider's manifest does not say cannot be judged.
         if matches!(kernel.home, KernelHome::Loaded(_)) {
             out.defaults(kernel, op);
+        }
+        if policy.batch_invariant {
+            let checks = out.rules.iter().map(|rule| &rule.check);
+            let reasons = Batch::of(op).reasons(kernel, checks);
+            out.fixed.extend(reasons);
         }
         out
     }

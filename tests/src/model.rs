@@ -1,0 +1,95 @@
+//! Small language models with seeded weights, written as files: what the model runner is tested on where no real model is needed.
+
+use overt_engine::gguf::{GgufWriter, WriteError};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use std::path::{Path, PathBuf};
+
+/// Sizes of a model of the architecture `llama`, of f32 weights with a tied head.
+#[derive(Clone, Copy, Debug)]
+pub struct Llama {
+    /// Number of layers.
+    pub layers: u32,
+    /// Width of the residual.
+    pub width: u32,
+    /// Query heads.
+    pub heads: u32,
+    /// Heads of keys and values.
+    pub kv_heads: u32,
+    /// Width of the feed-forward part.
+    pub feed_forward: u32,
+    /// Number of tokens.
+    pub vocabulary: u32,
+    /// What the weights follow from.
+    pub seed: u64,
+}
+
+impl Default for Llama {
+    fn default() -> Llama {
+        Llama {
+            layers: 4,
+            width: 64,
+            heads: 4,
+            kv_heads: 2,
+            feed_forward: 96,
+            vocabulary: 96,
+            seed: 1,
+        }
+    }
+}
+
+impl Llama {
+    /// Writes the file into a folder.
+    pub fn write(&self, folder: &Path) -> PathBuf {
+        let path = folder.join("model.gguf");
+        let written = self.build().unwrap_or_else(|error| panic!("{error}"));
+        written
+            .save(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
+    }
+
+    fn build(&self) -> Result<GgufWriter, WriteError> {
+        let mut file = GgufWriter::new();
+        file.set("general.architecture", "llama")?;
+        for (key, value) in [
+            ("block_count", self.layers),
+            ("context_length", 256),
+            ("embedding_length", self.width),
+            ("feed_forward_length", self.feed_forward),
+            ("attention.head_count", self.heads),
+            ("attention.head_count_kv", self.kv_heads),
+        ] {
+            file.set(&format!("llama.{key}"), value)?;
+        }
+        file.set("llama.attention.layer_norm_rms_epsilon", 1e-5_f32)?;
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut add = |name: &str, shape: &[u64], around: f32, spread: f32| {
+            let count = shape.iter().product::<u64>() as usize;
+            let values: Vec<f32> = (0..count)
+                .map(|_| around + spread * (rng.next_u32() as f32 / u32::MAX as f32 * 2.0 - 1.0))
+                .collect();
+            file.tensor_f32(name, shape, &values).map(|_| ())
+        };
+        let [wide, up, vocabulary] =
+            [self.width, self.feed_forward, self.vocabulary].map(u64::from);
+        let kv = wide / u64::from(self.heads) * u64::from(self.kv_heads);
+        // Weights of about one over the root of the depth keep the residual's size from layer to layer.
+        let spread = |depth: u64| 1.7 / (depth as f32).sqrt();
+        add("token_embd.weight", &[vocabulary, wide], 0.0, 1.0)?;
+        add("output_norm.weight", &[wide], 1.0, 0.2)?;
+        for layer in 0..self.layers {
+            let name = |part: &str| format!("blk.{layer}.{part}.weight");
+            add(&name("attn_norm"), &[wide], 1.0, 0.2)?;
+            add(&name("attn_q"), &[wide, wide], 0.0, spread(wide))?;
+            add(&name("attn_k"), &[kv, wide], 0.0, spread(wide))?;
+            add(&name("attn_v"), &[kv, wide], 0.0, spread(wide))?;
+            add(&name("attn_output"), &[wide, wide], 0.0, spread(wide))?;
+            add(&name("ffn_norm"), &[wide], 1.0, 0.2)?;
+            add(&name("ffn_gate"), &[up, wide], 0.0, spread(wide))?;
+            add(&name("ffn_up"), &[up, wide], 0.0, spread(wide))?;
+            add(&name("ffn_down"), &[wide, up], 0.0, spread(up))?;
+        }
+        Ok(file)
+    }
+}
