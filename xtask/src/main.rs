@@ -9,6 +9,7 @@ mod docs;
 mod elf;
 mod header;
 mod ledger;
+mod model;
 mod ops_page;
 mod peers;
 mod providers;
@@ -39,7 +40,7 @@ struct Cli {
 enum Command {
     /// Builds every provider that this machine can build into one folder, with manifests.
     BuildProviders(providers::Options),
-    /// Builds the providers and the `overt` program, and runs a shipped workload.
+    /// Builds the providers and the `overt` program, and runs a shipped workload, or a language model.
     Run(run::Options),
     /// Runs every test, and holds what was executed against what could have been.
     Test(test::Options),

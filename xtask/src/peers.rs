@@ -1,5 +1,6 @@
 //! Libraries that the CPU's kernels are held against: fetched by Python's `pip` into a folder under the target folder.
 
+use crate::tools;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,13 +52,8 @@ pub fn fetch(target: &Path) -> Result<PathBuf> {
 }
 
 fn install(folder: &Path, peer: &Peer, place: &Path) -> Result<()> {
+    let python = python(folder)?;
     let environment = folder.join("venv");
-    let python = environment.join("bin/python");
-    if !python.exists() {
-        let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(&environment);
-        succeed(&mut make, "python3 with venv (Debian: python3-venv)")?;
-    }
     let mut pip = Command::new(&python);
     pip.args([
         "-m",
@@ -76,7 +72,28 @@ fn install(folder: &Path, peer: &Peer, place: &Path) -> Result<()> {
     std::os::unix::fs::symlink(holder, place).with_context(|| place.display().to_string())
 }
 
-fn succeed(command: &mut Command, what: &str) -> Result<()> {
+/// Python of an environment of its own in a folder, made where it is not there yet.
+pub fn python(folder: &Path) -> Result<PathBuf> {
+    let environment = folder.join("venv");
+    // Pip comes last, so that an environment that was left half made is seen as such.
+    let python = environment.join("bin/python");
+    if !environment.join("bin/pip").exists() {
+        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let make = || {
+            let mut make = Command::new("python3");
+            make.args(["-m", "venv", "--clear"]).arg(&environment);
+            succeed(&mut make, "python3 with venv (Debian: python3-venv)")
+        };
+        if make().is_err() {
+            tools::install(&["python3-venv"]);
+            make()?;
+        }
+    }
+    Ok(python)
+}
+
+/// Runs a command to its end; anything but success is an error.
+pub fn succeed(command: &mut Command, what: &str) -> Result<()> {
     let status = command
         .stdin(Stdio::null())
         .status()
@@ -88,7 +105,7 @@ fn succeed(command: &mut Command, what: &str) -> Result<()> {
 }
 
 /// The first file of this name in a folder and those beneath.
-fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+pub fn find(folder: &Path, name: &str) -> Option<PathBuf> {
     let mut beneath = Vec::new();
     for entry in fs::read_dir(folder).ok()?.flatten() {
         let path = entry.path();

@@ -1,7 +1,8 @@
-//! `run`: from nothing to a run of a shipped workload.
+//! `run`: from nothing to a run of a shipped workload, or of a language model.
 
-use crate::{End, cargo, providers};
+use crate::{End, cargo, model, providers};
 use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,36 +12,53 @@ const SHIPPED: &str = "smollm2-135m-decode";
 /// Where workloads lie.
 const FOLDER: &str = "kernels/workloads";
 
+/// What the model is asked, if nothing else is.
+const PROMPT: &str = "Why is the sky blue? Answer in three sentences.";
+
 /// Options of `run`.
 #[derive(clap::Args)]
 pub struct Options {
     /// A workload file, or the name of a shipped one.
-    #[arg(default_value = SHIPPED)]
+    #[arg(default_value = SHIPPED, conflicts_with = "model")]
     workload: String,
+    /// Fetch a small language model, 98 MB, and let it answer a prompt.
+    #[arg(long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = PROMPT)]
+    model: Option<String>,
     /// Cargo profile of the program and its providers.
     #[arg(long, default_value = "release")]
     profile: String,
-    /// Passed to `overt run`.
+    /// Passed to `overt run` or `overt generate`.
     #[arg(last = true)]
     rest: Vec<String>,
 }
 
 /// The command.
 pub fn command(root: &Path, options: &Options) -> Result<End> {
-    let workload = workload(root, &options.workload)?;
+    let mut arguments: Vec<OsString> = match &options.model {
+        None => vec!["run".into(), workload(root, &options.workload)?.into()],
+        Some(prompt) => {
+            let target = cargo::metadata(root)?.target_directory;
+            let file = model::fetch(&target)?;
+            vec![
+                "generate".into(),
+                file.into(),
+                prompt.into(),
+                "--explain".into(),
+            ]
+        }
+    };
+    arguments.extend(options.rest.iter().map(OsString::from));
     providers::build(root, None, &options.profile)?;
     let program = cargo::build(root, "overt-cli", "bin", &options.profile)?;
     let mut command = Command::new(&program);
-    command
-        .arg("run")
-        .arg(&workload)
-        .args(&options.rest)
-        .current_dir(root)
-        .env(
-            overt::load::PROVIDER_PATH_VARIABLE,
-            providers::default_folder(root)?,
-        );
-    println!("overt run {}", options.workload);
+    command.args(&arguments).current_dir(root).env(
+        overt::load::PROVIDER_PATH_VARIABLE,
+        providers::default_folder(root)?,
+    );
+    match &options.model {
+        None => println!("overt run {}", options.workload),
+        Some(prompt) => println!("overt generate MODEL {prompt:?} --explain\n"),
+    }
     let status = command
         .status()
         .with_context(|| program.display().to_string())?;

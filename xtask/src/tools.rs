@@ -52,16 +52,8 @@ pub fn require(tools: &[Tool], install: bool) -> Result<()> {
         return Ok(());
     }
     let packages: Vec<&str> = lacking.iter().map(|tool| tool.package).collect();
-    if install && may_install() {
-        println!("installing with apt-get: {}", packages.join(" "));
-        apt_get(&["update"]);
-        apt_get(
-            &[
-                &["install", "--yes", "--no-install-recommends"][..],
-                &packages,
-            ]
-            .concat(),
-        );
+    if install {
+        self::install(&packages);
     }
     let lacking: Vec<String> = lacking
         .iter()
@@ -77,6 +69,22 @@ pub fn require(tools: &[Tool], install: bool) -> Result<()> {
         return Ok(());
     }
     bail!("programs are missing:\n{}", lacking.join("\n"));
+}
+
+/// Installs Debian packages where this user may do that.
+pub fn install(packages: &[&str]) {
+    if !may_install() {
+        return;
+    }
+    println!("installing with apt-get: {}", packages.join(" "));
+    apt_get(&["update"]);
+    apt_get(
+        &[
+            &["install", "--yes", "--no-install-recommends"][..],
+            packages,
+        ]
+        .concat(),
+    );
 }
 
 fn may_install() -> bool {
