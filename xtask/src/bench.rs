@@ -56,6 +56,13 @@ pub fn command(root: &Path, options: &Options) -> Result<End> {
                 .env("OVERT_BENCH_PAGE", target.join("performance-cpu.md"))
                 .env("OMP_WAIT_POLICY", "passive");
         }
+        if *name == "generate" {
+            let target = &metadata.target_directory;
+            command.env("OVERT_BENCH_MODEL", crate::model::fetch(target)?);
+            if let Some(python) = crate::peers::python_with_llama(target)? {
+                command.env("OVERT_BENCH_PYTHON", python);
+            }
+        }
         command
             .args(["bench", "--package", package, "--bench", name])
             .env(

@@ -72,6 +72,14 @@ fn install(folder: &Path, peer: &Peer, place: &Path) -> Result<()> {
     std::os::unix::fs::symlink(holder, place).with_context(|| place.display().to_string())
 }
 
+/// Python that has llama.cpp, where that can be had.
+pub fn python_with_llama(target: &Path) -> Result<Option<PathBuf>> {
+    let folder = fetch(target)?;
+    let python = python(&folder)?;
+    let there = folder.join("ggml").join("libggml-cpu.so").exists();
+    Ok(there.then_some(python))
+}
+
 /// Python of an environment of its own in a folder, made where it is not there yet.
 pub fn python(folder: &Path) -> Result<PathBuf> {
     let environment = folder.join("venv");
