@@ -63,10 +63,11 @@ impl HostDevice {
         peer_copy: PeerCopy,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Self {
             shared: Arc::new(HostShared {
-                id: NEXT.fetch_add(1, Ordering::Relaxed),
-                memory: Memory::default(),
+                id,
+                memory: Memory::of(id),
                 recorder: recorder.clone(),
                 context: Box::new(context),
                 peer_copy,

@@ -1,4 +1,5 @@
-//! Allocations by handle. A handle holds its slot's generation, so one that was freed is known to be stale.
+//! Allocations by handle. A handle holds its slot's generation, so one that was freed is known to be stale, and its device's number, so
+//! that one device does not take another's for its own.
 
 use crate::device::Allocation;
 use crate::{Error, Result};
@@ -39,14 +40,32 @@ struct Slots {
 }
 
 /// The allocations of one device.
-#[derive(Default)]
 pub(crate) struct Memory {
     slots: RwLock<Slots>,
+    /// What every handle of this device begins with.
+    device: u64,
 }
+
+/// Bits of a handle, from the lowest: the slot, counted from 1 so that no handle is 0; its generation; the device. Sixteen million live
+/// allocations are more than any model has tensors. Devices that are 4096 apart in the order in which the process made them have the
+/// same number, as have generations that are 2^28 apart.
+const SLOT_BITS: u32 = 24;
+const DEVICE_BITS: u32 = 12;
+const DEVICE_AT: u32 = u64::BITS - DEVICE_BITS;
+const MOST_SLOTS: usize = (1 << SLOT_BITS) - 1;
+const GENERATIONS: u64 = (1 << (DEVICE_AT - SLOT_BITS)) - 1;
 
 const LEAST_ALIGNMENT: u64 = 64;
 
 impl Memory {
+    /// No allocations yet, of the device of this number.
+    pub(crate) fn of(device: u64) -> Self {
+        Self {
+            slots: RwLock::default(),
+            device: device << DEVICE_AT,
+        }
+    }
+
     /// Allocates zeroed memory. It is over-allocated and aligned by hand, so that large blocks come from the system already
     /// zero instead of being cleared again.
     pub(crate) fn alloc(&self, bytes: u64, alignment: u64) -> Result<Allocation> {
@@ -71,7 +90,7 @@ impl Memory {
             bytes,
             owned: Some((start, layout)),
         };
-        Ok(self.insert(region))
+        self.insert(region)
     }
 
     /// Takes in memory that the host keeps alive.
@@ -81,43 +100,51 @@ impl Memory {
                 "import of {bytes} bytes at address {address:#x}; wanted a host pointer and its size"
             )));
         }
-        Ok(self.insert(Region {
+        self.insert(Region {
             base: address as usize as *mut u8,
             bytes,
             owned: None,
-        }))
+        })
     }
 
-    fn insert(&self, region: Region) -> Allocation {
+    fn insert(&self, region: Region) -> Result<Allocation> {
         let (address, bytes) = (region.base as usize as u64, region.bytes);
         let mut slots = self.slots.write();
-        let index = slots.vacant.pop().unwrap_or_else(|| {
-            slots.slots.push(Slot::default());
-            (slots.slots.len() - 1) as u32
-        });
+        let index = match slots.vacant.pop() {
+            Some(index) => index,
+            None if slots.slots.len() < MOST_SLOTS => {
+                slots.slots.push(Slot::default());
+                (slots.slots.len() - 1) as u32
+            }
+            None => {
+                return Err(Error::out_of_memory(format!(
+                    "{MOST_SLOTS} allocations are live; there are no handles for more"
+                )));
+            }
+        };
         let slot = &mut slots.slots[index as usize];
         slot.region = Some(region);
-        Allocation {
-            // The generation in the upper half, the slot from 1 in the lower, so that no handle is 0.
-            handle: u64::from(slot.generation) << 32 | u64::from(index + 1),
+        let generation = u64::from(slot.generation) & GENERATIONS;
+        Ok(Allocation {
+            handle: self.device | generation << SLOT_BITS | u64::from(index + 1),
             address,
             bytes,
             host_address: address,
             // More than a page says nothing that anyone asks.
             alignment: 1 << address.trailing_zeros().min(12),
-        }
+        })
     }
 
     /// Frees; `false` when the handle is unknown or stale.
     pub(crate) fn free(&self, handle: u64) -> bool {
         let mut slots = self.slots.write();
-        let slots = &mut *slots;
-        let Some(slot) = find_mut(&mut slots.slots, handle) else {
+        let Some(index) = self.find(&slots, handle) else {
             return false;
         };
+        let slot = &mut slots.slots[index];
         slot.region = None;
         slot.generation = slot.generation.wrapping_add(1);
-        slots.vacant.push((handle as u32) - 1);
+        slots.vacant.push(index as u32);
         true
     }
 
@@ -130,9 +157,11 @@ impl Memory {
         what: impl Fn() -> String,
     ) -> Result<*mut u8> {
         let slots = self.slots.read();
-        let region = find(&slots.slots, handle).ok_or_else(|| {
+        let found = self.find(&slots, handle);
+        let region = found.and_then(|index| slots.slots[index].region.as_ref());
+        let region = region.ok_or_else(|| {
             Error::invalid(format!(
-                "{}: handle {handle:#x} is not an allocation of this device (never was, or freed)",
+                "{}: handle {handle:#x} is not an allocation of this device (of another, never was, or freed)",
                 what()
             ))
         })?;
@@ -146,17 +175,57 @@ impl Memory {
             ))),
         }
     }
-}
 
-fn find(slots: &[Slot], handle: u64) -> Option<&Region> {
-    let slot = slots.get((handle as u32).checked_sub(1)? as usize)?;
-    if slot.generation != (handle >> 32) as u32 {
-        return None;
+    /// The slot of a live allocation of this device.
+    fn find(&self, slots: &Slots, handle: u64) -> Option<usize> {
+        let index = (handle as usize & MOST_SLOTS).checked_sub(1)?;
+        let slot = slots.slots.get(index)?;
+        let generation = u64::from(slot.generation) & GENERATIONS;
+        let whole = self.device | generation << SLOT_BITS | (index as u64 + 1);
+        (whole == handle && slot.region.is_some()).then_some(index)
     }
-    slot.region.as_ref()
 }
 
-fn find_mut(slots: &mut [Slot], handle: u64) -> Option<&mut Slot> {
-    let slot = slots.get_mut((handle as u32).checked_sub(1)? as usize)?;
-    (slot.generation == (handle >> 32) as u32 && slot.region.is_some()).then_some(slot)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(memory: &Memory, handle: u64) -> bool {
+        memory.resolve(handle, 0, 8, String::new).is_ok()
+    }
+
+    #[test]
+    fn a_handle_is_of_one_device_and_of_one_allocation() {
+        let (a, b) = (Memory::of(1), Memory::of(2));
+        let [x, y] = [&a, &b].map(|memory| memory.alloc(8, 0).unwrap().handle);
+        assert!(live(&a, x) && live(&b, y));
+        assert!(!live(&a, y) && !live(&b, x));
+        assert!(!a.free(y) && live(&b, y));
+        assert!(a.free(x) && !live(&a, x) && !a.free(x));
+        // The slot is used again, under another handle.
+        let z = a.alloc(8, 0).unwrap().handle;
+        assert!(z != x && live(&a, z) && !live(&a, x));
+    }
+
+    #[test]
+    fn what_no_memory_gave_is_not_live() {
+        let memory = Memory::of(0);
+        let x = memory.alloc(8, 0).unwrap().handle;
+        for bad in [0, x + 1, x | 1 << SLOT_BITS, x | 1 << DEVICE_AT, u64::MAX] {
+            assert!(!live(&memory, bad) && !memory.free(bad), "{bad:#x}");
+        }
+    }
+
+    #[test]
+    fn generations_go_round_without_touching_the_device() {
+        let memory = Memory::of(5);
+        let x = memory.alloc(8, 0).unwrap().handle;
+        memory.slots.write().slots[0].generation = u32::MAX;
+        assert!(!live(&memory, x));
+        let y = memory.device | GENERATIONS << SLOT_BITS | 1;
+        assert!(live(&memory, y) && memory.free(y));
+        let z = memory.alloc(8, 0).unwrap().handle;
+        assert_eq!(z >> DEVICE_AT, 5);
+        assert!(live(&memory, z) && z == x);
+    }
 }
