@@ -1,4 +1,4 @@
-//! The CPU provider: one device, a reference kernel for every common op over its whole schema, and tuned kernels for x86-64.
+//! The CPU provider: one device or several out of one CPU, a reference kernel for every common op over its whole schema, and tuned kernels for x86-64.
 //!
 //! One build runs on any x86-64, and the portable code on aarch64: nothing is compiled for the machine that builds it, and
 //! vector code sits in functions that enable their instructions themselves, reached only where a kernel's guard has found
