@@ -49,7 +49,7 @@ pub struct Engine {
     context: usize,
     vocabulary: usize,
     next: u64,
-    /// The last batch that drew, and how many passes had which calls.
+    /// The batch of the last pass, whose data the devices still hold, and how many passes had which calls.
     last: Option<Batch>,
     passes: BTreeMap<Kind, u64>,
     steps: Steps,
@@ -68,7 +68,7 @@ pub struct Produced {
     pub finish: Option<Finish>,
 }
 
-/// What the engine did so far.
+/// What the engine did so far. Each placement captures and replays its own part of a pass, and all are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// Passes through the model.
@@ -308,8 +308,30 @@ impl Engine {
         Ok(sequence.replace_last(token))
     }
 
-    /// A batch through all parts, and the tokens that it drew.
+    /// A batch through all parts, and the tokens that it drew. Waits for all of them, however it ends: the next pass writes what this one
+    /// reads, and a part that goes on behind another's failure does not know of it.
     fn pass(&mut self, batch: &Batch) -> Result<Vec<u32>, EngineError> {
+        // From here on the control data of the pass before are gone.
+        self.last = None;
+        let enqueued = self.enqueue(batch);
+        let waited = self.wait();
+        enqueued?;
+        waited?;
+        self.steps.passes += 1;
+        for (kind, count) in expected(&self.config, &self.parts, batch) {
+            *self.passes.entry(kind).or_default() += count;
+        }
+        let tokens = match self.parts.last() {
+            Some(last) if !batch.last.is_empty() => {
+                last.tokens(&last.views(&self.common(), batch)?.tokens)?
+            }
+            _ => Vec::new(),
+        };
+        self.last = Some(batch.clone());
+        Ok(tokens)
+    }
+
+    fn enqueue(&mut self, batch: &Batch) -> Result<(), EngineError> {
         let common = Common {
             runtime: &self.runtime,
             config: &self.config,
@@ -321,22 +343,20 @@ impl Engine {
             let (before, rest) = self.parts.split_at_mut(number);
             rest[0].pass(&common, batch, before.last(), &mut self.fallbacks)?;
         }
-        self.steps.passes += 1;
-        for (kind, count) in expected(&self.config, &self.parts, batch) {
-            *self.passes.entry(kind).or_default() += count;
-        }
-        let last = self.parts.last().expect("an engine has a part");
-        if batch.last.is_empty() {
-            // Nobody asks for a result, but the next pass writes what this one reads.
-            last.stream.sync()?;
-            return Ok(Vec::new());
-        }
-        let tokens = last.tokens(&last.views(&common, batch)?.tokens)?;
-        self.last = Some(batch.clone());
-        Ok(tokens)
+        Ok(())
     }
 
-    /// Logits of the last step, a row for each token that it produced, in that order: `[produced, vocabulary]`.
+    /// Waits for every part, and reports the failure of the first that has one: those behind it worked on what it left.
+    fn wait(&self) -> Result<(), EngineError> {
+        let mut result = Ok(());
+        for part in &self.parts {
+            result = result.and(part.stream.sync());
+        }
+        Ok(result?)
+    }
+
+    /// Logits of the last step, a row for each token that it produced, in that order: `[produced, vocabulary]`. None where it produced
+    /// none or failed.
     ///
     /// # Errors
     /// What the device says.
@@ -344,6 +364,9 @@ impl Engine {
         let (Some(batch), Some(part)) = (&self.last, self.parts.last()) else {
             return Ok(Vec::new());
         };
+        if batch.last.is_empty() {
+            return Ok(Vec::new());
+        }
         let bytes = part
             .stream
             .read_vec(&part.views(&self.common(), batch)?.logits)?;
@@ -395,12 +418,13 @@ impl Engine {
     pub fn evidence(&self) -> Result<Evidence, EngineError> {
         let common = self.common();
         let mut times: BTreeMap<Kind, Duration> = BTreeMap::new();
-        for (number, part) in self.parts.iter().enumerate() {
-            part.stream.sync()?;
-            let Some(batch) = &self.last else { continue };
-            let before = number.checked_sub(1).map(|n| &self.parts[n]);
-            for (kind, time) in part.times(&common, batch, before)? {
-                *times.entry(kind).or_default() += time;
+        self.wait()?;
+        if let Some(batch) = &self.last {
+            for (number, part) in self.parts.iter().enumerate() {
+                let before = number.checked_sub(1).map(|n| &self.parts[n]);
+                for (kind, time) in part.times(&common, batch, before)? {
+                    *times.entry(kind).or_default() += time;
+                }
             }
         }
         let tiers: BTreeMap<String, overt::Tier> = self
@@ -444,9 +468,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        for part in &self.parts {
-            // What fails here was not waited for by anybody; memory of the file must outlive it all the same.
-            let _ = part.stream.sync();
-        }
+        // What fails here was not waited for by anybody; memory of the file must outlive it all the same.
+        let _ = self.wait();
     }
 }

@@ -1,0 +1,304 @@
+//! A model split over several devices gives the very tokens and logits that one device gives, however it is split, counts the calls
+//! that its shape demands, and says what of a split cannot be.
+
+use overt::{Error, Runtime};
+use overt_engine::{Engine, EngineError, Kind, Options, Placement, Request, Sampling, Steps};
+use overt_tests::case;
+use overt_tests::model::Llama;
+use overt_tests::start;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The model of these tests: four layers.
+fn model() -> &'static Path {
+    static WRITTEN: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, path) = WRITTEN.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = Llama::default().write(folder.path());
+        (folder, path)
+    });
+    path
+}
+
+fn devices(count: usize, threads: usize) -> Runtime {
+    let builder = start::cpu()
+        .knob("cpu.devices", count.to_string())
+        .knob("cpu.threads", threads.to_string());
+    builder.start().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Placements by device and number of layers, 0 for an even part of what is left.
+fn place(parts: &[(&str, usize)]) -> Vec<Placement> {
+    let of = |(device, layers): &(&str, usize)| Placement {
+        device: (*device).to_owned(),
+        layers: (*layers > 0).then_some(*layers),
+    };
+    parts.iter().map(of).collect()
+}
+
+fn options(parts: &[(&str, usize)]) -> Options {
+    Options {
+        placements: place(parts),
+        context: 96,
+        sequences: 4,
+        // Less than most prompts, so that they come in several passes, mixed with decoding.
+        chunk: 12,
+        page: 4,
+        ..Options::default()
+    }
+}
+
+fn engine(runtime: &Runtime, parts: &[(&str, usize)]) -> Engine {
+    Engine::load(runtime, model(), &options(parts)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refused(runtime: &Runtime, parts: &[(&str, usize)]) -> EngineError {
+    match Engine::load(runtime, model(), &options(parts)) {
+        Ok(_) => panic!("{parts:?} was taken"),
+        Err(error) => error,
+    }
+}
+
+/// Six sequences of lengths from 1 to 41, so that two wait for room; every other one is drawn and not taken greedily.
+fn requests() -> Vec<Request> {
+    [1, 30, 7, 41, 13, 22]
+        .iter()
+        .enumerate()
+        .map(|(n, length)| Request {
+            prompt: (0..*length).map(|i| (i * 7 + n as u32 * 13) % 96).collect(),
+            tokens: 9 + n,
+            sampling: Sampling {
+                temperature: if n % 2 == 1 { 0.8 } else { 0.0 },
+                top_k: 20,
+                seed: n as i64,
+                ..Sampling::default()
+            },
+            stop: Vec::new(),
+        })
+        .collect()
+}
+
+/// What came of a run: by sequence its tokens, each with the bits of its logits.
+type Got = BTreeMap<u64, Vec<(u32, Vec<u32>)>>;
+
+fn run(engine: &mut Engine, requests: &[Request]) -> Got {
+    let mut numbers = BTreeMap::new();
+    for (number, request) in (0u64..).zip(requests) {
+        numbers.insert(engine.add(request.clone()).unwrap(), number);
+    }
+    let mut got = Got::new();
+    while engine.is_busy() {
+        let produced = engine.step().unwrap();
+        let logits = engine.logits().unwrap();
+        assert_eq!(logits.len(), 96 * produced.len());
+        for (one, row) in produced.iter().zip(logits.chunks(96)) {
+            assert!(row.iter().all(|v| v.is_finite()));
+            let bits = row.iter().map(|v| v.to_bits()).collect();
+            let sequence = got.entry(numbers[&one.sequence]).or_default();
+            sequence.push((one.token, bits));
+        }
+    }
+    got
+}
+
+/// Holds the counts of completed calls against those that the passes demand, and returns them.
+fn counted(engine: &Engine) -> Vec<(Kind, u64)> {
+    let evidence = engine.evidence().unwrap();
+    for (kind, wanted) in &evidence.expected {
+        let ran = evidence.ops.iter().filter(|op| op.kind == *kind);
+        let ran: u64 = ran.flat_map(|op| &op.kernels).map(|k| k.completed).sum();
+        assert_eq!(ran, *wanted, "{kind:?}");
+    }
+    evidence.expected
+}
+
+/// Everything that a run on one device gives, once for all tests, made with as many threads as one asks for.
+fn alone(threads: usize) -> (Got, Steps, Vec<(Kind, u64)>) {
+    let runtime = devices(1, threads);
+    let mut engine = engine(&runtime, &[("cpu:0", 0)]);
+    let got = run(&mut engine, &requests());
+    let counts = counted(&engine);
+    (got, engine.steps(), counts)
+}
+
+#[test]
+fn any_split_gives_the_bits_of_one_device() {
+    case!("cpu", [], || {
+        let (wanted, steps, counts) = alone(2);
+        assert_eq!(wanted.len(), 6);
+        assert!((0..6).all(|n| wanted[&n].len() == 9 + n as usize));
+        // No step has the logits of the one before, so that a pass which did nothing would be seen, and draws are not all alike.
+        for sequence in wanted.values() {
+            assert!(sequence.windows(2).all(|pair| pair[0].1 != pair[1].1));
+        }
+        let tokens: BTreeSet<u32> = wanted.values().flatten().map(|one| one.0).collect();
+        assert!(tokens.len() > 6, "{tokens:?}");
+        assert!(steps.captures > 0 && steps.replays > 0 && steps.passes > steps.replays);
+        let runtime = devices(3, 3);
+        let splits: [&[(&str, usize)]; 8] = [
+            &[("cpu:0", 0), ("cpu:1", 0)],
+            &[("cpu:0", 1), ("cpu:1", 3)],
+            &[("cpu:0", 3), ("cpu:1", 1)],
+            &[("cpu:1", 0), ("cpu:0", 0)],
+            &[("cpu:0", 0), ("cpu:1", 0), ("cpu:2", 0)],
+            &[("cpu:2", 1), ("cpu:0", 2), ("cpu:1", 1)],
+            &[("cpu:0", 1), ("cpu:0", 3)],
+            &[("cpu:0", 1), ("cpu:1", 1), ("cpu:0", 1), ("cpu:1", 1)],
+        ];
+        for split in splits {
+            let mut engine = engine(&runtime, split);
+            let placed: Vec<&str> = engine.placements().map(|(device, _)| device).collect();
+            assert_eq!(placed, split.iter().map(|s| s.0).collect::<Vec<_>>());
+            assert_eq!(engine.placements().map(|(_, n)| n).sum::<usize>(), 4);
+            let got = run(&mut engine, &requests());
+            assert!(got == wanted, "{split:?}");
+            assert_eq!(counted(&engine), counts, "{split:?}");
+            // Every part takes part in every pass, and captures and replays the same ones.
+            let parts = split.len() as u64;
+            let Steps {
+                passes,
+                captures,
+                crossings,
+                replays,
+            } = engine.steps();
+            assert_eq!(passes, steps.passes);
+            assert_eq!(
+                (captures, replays, crossings),
+                (
+                    parts * steps.captures,
+                    parts * steps.replays,
+                    parts * steps.crossings
+                ),
+                "{split:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    case!("cpu", [], || {
+        let (wanted, ..) = alone(1);
+        for threads in [2, 3, 7] {
+            assert!(alone(threads).0 == wanted, "{threads} threads");
+        }
+    });
+}
+
+#[test]
+fn each_device_ran_its_layers_and_no_others() {
+    case!("cpu", [], || {
+        let runtime = devices(3, 3);
+        let mut engine = engine(&runtime, &[("cpu:2", 1), ("cpu:0", 3)]);
+        run(&mut engine, &requests());
+        // Calls of attention by device: one for each layer and pass. `evidence` would run the last pass once more.
+        let passes = engine.steps().passes;
+        drop(engine);
+        let mut ran: BTreeMap<String, u64> = BTreeMap::new();
+        for count in runtime.counts() {
+            if count.kernel.contains("/paged_attention/") {
+                *ran.entry(count.device).or_default() += count.counts.completed;
+            }
+        }
+        let wanted = [("cpu:0", 3 * passes), ("cpu:2", passes)];
+        assert_eq!(ran, wanted.map(|(d, n)| (d.to_owned(), n)).into());
+    });
+}
+
+#[test]
+fn splits_that_cannot_be_are_refused_with_what_was_wanted() {
+    case!("cpu", [], || {
+        let runtime = devices(6, 6);
+        let all: Vec<String> = (0..6).map(|n| format!("cpu:{n}")).collect();
+        let five: Vec<(&str, usize)> = all[..5].iter().map(|d| (d.as_str(), 0)).collect();
+        let splits: [&[(&str, usize)]; 5] = [
+            // More devices than layers.
+            &five,
+            &[("cpu:0", 4), ("cpu:1", 0)],
+            // More layers than there are, and fewer.
+            &[("cpu:0", 3), ("cpu:1", 2)],
+            &[("cpu:0", 5)],
+            &[("cpu:0", 1), ("cpu:1", 2)],
+        ];
+        for split in splits {
+            match refused(&runtime, split) {
+                EngineError::Option {
+                    option,
+                    got,
+                    wanted,
+                } => {
+                    assert_eq!(option, "placements");
+                    assert!(!got.is_empty() && !wanted.is_empty());
+                }
+                other => panic!("{split:?}: {other}"),
+            }
+        }
+        match refused(&runtime, &[("cpu:0", 0), ("cpu:6", 0)]) {
+            EngineError::Runtime(Error::UnknownDevice { name, known, .. }) => {
+                assert_eq!((name.as_str(), &known), ("cpu:6", &all));
+            }
+            other => panic!("{other}"),
+        }
+        // What was refused left nothing behind that would be in the way.
+        let mut engine = engine(&runtime, &[("cpu:4", 0), ("cpu:5", 0)]);
+        assert_eq!(run(&mut engine, &requests()).len(), 6);
+    });
+}
+
+#[test]
+fn sequences_can_be_given_up_and_others_take_their_place_on_every_device() {
+    case!("cpu", [], || {
+        let results = [1, 3].map(|count| {
+            let runtime = devices(count, 3);
+            let names = ["cpu:0", "cpu:1", "cpu:2"];
+            let split: Vec<(&str, usize)> = names[..count].iter().map(|d| (*d, 0)).collect();
+            let mut engine = engine(&runtime, &split);
+            let all = requests();
+            let given_up = engine.add(all[3].clone()).unwrap();
+            for _ in 0..3 {
+                engine.step().unwrap();
+            }
+            assert!(engine.cancel(given_up));
+            let got = run(&mut engine, &all[..3]);
+            counted(&engine);
+            got
+        });
+        assert!(results[0] == results[1]);
+    });
+}
+
+#[test]
+fn evidence_in_the_middle_of_a_run_changes_nothing() {
+    case!("cpu", [], || {
+        let all = requests();
+        let results = [false, true].map(|look| {
+            let runtime = devices(2, 2);
+            let mut engine = engine(&runtime, &[("cpu:0", 0), ("cpu:1", 0)]);
+            // A short sequence ends while prompts of the others are still taken in, so that passes without a result follow it and use
+            // its pages again.
+            let mut got = Vec::new();
+            engine
+                .add(Request {
+                    tokens: 1,
+                    ..all[2].clone()
+                })
+                .unwrap();
+            let mut waiting = all[1..].iter();
+            while engine.is_busy() {
+                for one in engine.step().unwrap() {
+                    got.push((one.sequence, one.token));
+                }
+                if let Some(next) = waiting.next() {
+                    engine.add(next.clone()).unwrap();
+                }
+                if look {
+                    counted(&engine);
+                }
+            }
+            counted(&engine);
+            got
+        });
+        assert!(results[0] == results[1]);
+    });
+}
