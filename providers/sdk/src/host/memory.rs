@@ -1,31 +1,49 @@
 //! Allocations by handle. A handle holds its slot's generation, so one that was freed is known to be stale, and its device's number, so
 //! that one device does not take another's for its own.
 
+#[cfg(target_os = "linux")]
+use super::{
+    large_pages::Mapping,
+    pool::{self, Piece, Pool},
+};
 use crate::device::Allocation;
 use crate::{Error, Result};
 use parking_lot::RwLock;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
 
 struct Region {
     base: *mut u8,
     bytes: u64,
-    /// What to give back to the allocator; none for an import.
-    owned: Option<(*mut u8, Layout)>,
+    /// What gives it back when dropped; an import has an owner elsewhere.
+    _owner: Owner,
+}
+
+#[allow(dead_code, reason = "each is held for its drop")]
+enum Owner {
+    Elsewhere,
+    Heap(Heap),
+    #[cfg(target_os = "linux")]
+    Piece(Piece),
+    #[cfg(target_os = "linux")]
+    Mapping(Mapping),
+}
+
+/// Memory of the process's own allocator.
+struct Heap(*mut u8, Layout);
+
+impl Drop for Heap {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this very layout, freed once.
+        unsafe { dealloc(self.0, self.1) }
+    }
 }
 
 // SAFETY: the region only owns memory; who may touch it when is the host's affair, ordered by streams.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        if let Some((start, layout)) = self.owned {
-            // SAFETY: allocated with this very layout, freed once.
-            unsafe { dealloc(start, layout) }
-        }
-    }
-}
 
 #[derive(Default)]
 struct Slot {
@@ -42,6 +60,8 @@ struct Slots {
 /// The allocations of one device.
 pub(crate) struct Memory {
     slots: RwLock<Slots>,
+    #[cfg(target_os = "linux")]
+    pool: Arc<Pool>,
     /// What every handle of this device begins with.
     device: u64,
 }
@@ -62,35 +82,50 @@ impl Memory {
     pub(crate) fn of(device: u64) -> Self {
         Self {
             slots: RwLock::default(),
+            #[cfg(target_os = "linux")]
+            pool: Arc::default(),
             device: device << DEVICE_AT,
         }
     }
 
-    /// Allocates zeroed memory. It is over-allocated and aligned by hand, so that large blocks come from the system already
-    /// zero instead of being cleared again.
+    /// Allocates zeroed memory: large tensors in large pages of their own, those of some size in pages that they share, small ones from the
+    /// process's allocator.
     pub(crate) fn alloc(&self, bytes: u64, alignment: u64) -> Result<Allocation> {
         let alignment = alignment.max(LEAST_ALIGNMENT);
-        let no_memory = || {
+        let region = usize::try_from(bytes)
+            .ok()
+            .zip(usize::try_from(alignment).ok())
+            .and_then(|(bytes, alignment)| self.region(bytes, alignment));
+        self.insert(region.ok_or_else(|| {
             Error::out_of_memory(format!(
                 "{bytes} bytes aligned to {alignment}: out of memory"
             ))
+        })?)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn region(&self, bytes: usize, alignment: usize) -> Option<Region> {
+        let (base, owner) = match bytes {
+            0..pool::LEAST => return heap(bytes, alignment),
+            pool::LEAST..=pool::MOST if alignment <= pool::MOST => {
+                let piece = self.pool.cut(bytes, alignment)?;
+                (piece.base(), Owner::Piece(piece))
+            }
+            _ => {
+                let mapping = Mapping::new(bytes, alignment)?;
+                (mapping.base(), Owner::Mapping(mapping))
+            }
         };
-        let total = bytes.checked_add(alignment).ok_or_else(no_memory)?;
-        let total = usize::try_from(total).map_err(|_| no_memory())?;
-        let layout = Layout::from_size_align(total, 16).map_err(|_| no_memory())?;
-        // SAFETY: the size is not zero, since the alignment is not.
-        let start = unsafe { alloc_zeroed(layout) };
-        if start.is_null() {
-            return Err(no_memory());
-        }
-        let gap = start.align_offset(alignment as usize);
-        let region = Region {
-            // SAFETY: the gap is below the alignment, which was added to the size.
-            base: unsafe { start.add(gap) },
-            bytes,
-            owned: Some((start, layout)),
-        };
-        self.insert(region)
+        Some(Region {
+            base,
+            bytes: bytes as u64,
+            _owner: owner,
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn region(&self, bytes: usize, alignment: usize) -> Option<Region> {
+        heap(bytes, alignment)
     }
 
     /// Takes in memory that the host keeps alive.
@@ -103,7 +138,7 @@ impl Memory {
         self.insert(Region {
             base: address as usize as *mut u8,
             bytes,
-            owned: None,
+            _owner: Owner::Elsewhere,
         })
     }
 
@@ -184,6 +219,23 @@ impl Memory {
         let whole = self.device | generation << SLOT_BITS | (index as u64 + 1);
         (whole == handle && slot.region.is_some()).then_some(index)
     }
+}
+
+/// Over-allocated and aligned by hand, so that large blocks come from the system already zero instead of being cleared again.
+fn heap(bytes: usize, alignment: usize) -> Option<Region> {
+    let layout = Layout::from_size_align(bytes.checked_add(alignment)?, 16).ok()?;
+    // SAFETY: the size is not zero, since the alignment is not.
+    let start = unsafe { alloc_zeroed(layout) };
+    if start.is_null() {
+        return None;
+    }
+    let gap = start.align_offset(alignment);
+    Some(Region {
+        // SAFETY: the gap is below the alignment, which was added to the size.
+        base: unsafe { start.add(gap) },
+        bytes: bytes as u64,
+        _owner: Owner::Heap(Heap(start, layout)),
+    })
 }
 
 #[cfg(test)]

@@ -30,9 +30,13 @@ mod enqueue;
 mod event;
 mod float_state;
 mod formats;
+#[cfg(target_os = "linux")]
+mod large_pages;
 mod launch;
 mod memory;
 mod peer;
+#[cfg(target_os = "linux")]
+mod pool;
 mod queue;
 mod recorder;
 mod stream;
