@@ -17,6 +17,11 @@ pub fn fake2() -> &'static Path {
     library("overt-fake2")
 }
 
+/// The provider whose kernels are the ops' oracles.
+pub fn oracle() -> &'static Path {
+    library("overt-oracle")
+}
+
 /// The CPU provider: the one that `cargo xtask build-providers` left, where the tests were given its folder, else one built here.
 pub fn cpu() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
@@ -29,14 +34,14 @@ pub fn cpu() -> &'static Path {
     })
 }
 
-/// Builds a provider of this workspace: the fakes at one call of cargo, the CPU provider, which takes longer, by itself.
+/// Builds a provider of this workspace: those of the tests at one call of cargo, the CPU provider, which takes longer, by itself.
 fn library(package: &str) -> &'static Path {
     static FAKES: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
     static CPU: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
     let built = if package == "overt-provider-cpu" {
         CPU.get_or_init(|| build(&["overt-provider-cpu"]))
     } else {
-        FAKES.get_or_init(|| build(&["overt-fake", "overt-fake2"]))
+        FAKES.get_or_init(|| build(&["overt-fake", "overt-fake2", "overt-oracle"]))
     };
     &built[package]
 }

@@ -14,5 +14,6 @@ pub mod model;
 pub mod observer;
 pub mod problems;
 pub mod run;
+pub mod split;
 pub mod start;
 pub mod tree;

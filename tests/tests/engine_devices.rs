@@ -1,25 +1,12 @@
 //! A model split over several devices gives the very tokens and logits that one device gives, however it is split, counts the calls
 //! that its shape demands, and says what of a split cannot be.
 
-use overt::{Error, Runtime};
-use overt_engine::{Engine, EngineError, Kind, Options, Placement, Request, Sampling, Steps};
+use overt::{Error, Policy, Runtime};
+use overt_engine::{EngineError, Kind, Request, Steps};
 use overt_tests::case;
-use overt_tests::model::Llama;
+use overt_tests::split::{Got, counted, engine, load, options, requests, run, run_through};
 use overt_tests::start;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-
-/// The model of these tests: four layers.
-fn model() -> &'static Path {
-    static WRITTEN: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = WRITTEN.get_or_init(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = Llama::default().write(folder.path());
-        (folder, path)
-    });
-    path
-}
 
 fn devices(count: usize, threads: usize) -> Runtime {
     let builder = start::cpu()
@@ -28,89 +15,11 @@ fn devices(count: usize, threads: usize) -> Runtime {
     builder.start().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Placements by device and number of layers, 0 for an even part of what is left.
-fn place(parts: &[(&str, usize)]) -> Vec<Placement> {
-    let of = |(device, layers): &(&str, usize)| Placement {
-        device: (*device).to_owned(),
-        layers: (*layers > 0).then_some(*layers),
-    };
-    parts.iter().map(of).collect()
-}
-
-fn options(parts: &[(&str, usize)]) -> Options {
-    Options {
-        placements: place(parts),
-        context: 96,
-        sequences: 4,
-        // Less than most prompts, so that they come in several passes, mixed with decoding.
-        chunk: 12,
-        page: 4,
-        ..Options::default()
-    }
-}
-
-fn engine(runtime: &Runtime, parts: &[(&str, usize)]) -> Engine {
-    Engine::load(runtime, model(), &options(parts)).unwrap_or_else(|error| panic!("{error}"))
-}
-
 fn refused(runtime: &Runtime, parts: &[(&str, usize)]) -> EngineError {
-    match Engine::load(runtime, model(), &options(parts)) {
+    match load(runtime, &options(parts)) {
         Ok(_) => panic!("{parts:?} was taken"),
         Err(error) => error,
     }
-}
-
-/// Six sequences of lengths from 1 to 41, so that two wait for room; every other one is drawn and not taken greedily.
-fn requests() -> Vec<Request> {
-    [1, 30, 7, 41, 13, 22]
-        .iter()
-        .enumerate()
-        .map(|(n, length)| Request {
-            prompt: (0..*length).map(|i| (i * 7 + n as u32 * 13) % 96).collect(),
-            tokens: 9 + n,
-            sampling: Sampling {
-                temperature: if n % 2 == 1 { 0.8 } else { 0.0 },
-                top_k: 20,
-                seed: n as i64,
-                ..Sampling::default()
-            },
-            stop: Vec::new(),
-        })
-        .collect()
-}
-
-/// What came of a run: by sequence its tokens, each with the bits of its logits.
-type Got = BTreeMap<u64, Vec<(u32, Vec<u32>)>>;
-
-fn run(engine: &mut Engine, requests: &[Request]) -> Got {
-    let mut numbers = BTreeMap::new();
-    for (number, request) in (0u64..).zip(requests) {
-        numbers.insert(engine.add(request.clone()).unwrap(), number);
-    }
-    let mut got = Got::new();
-    while engine.is_busy() {
-        let produced = engine.step().unwrap();
-        let logits = engine.logits().unwrap();
-        assert_eq!(logits.len(), 96 * produced.len());
-        for (one, row) in produced.iter().zip(logits.chunks(96)) {
-            assert!(row.iter().all(|v| v.is_finite()));
-            let bits = row.iter().map(|v| v.to_bits()).collect();
-            let sequence = got.entry(numbers[&one.sequence]).or_default();
-            sequence.push((one.token, bits));
-        }
-    }
-    got
-}
-
-/// Holds the counts of completed calls against those that the passes demand, and returns them.
-fn counted(engine: &Engine) -> Vec<(Kind, u64)> {
-    let evidence = engine.evidence().unwrap();
-    for (kind, wanted) in &evidence.expected {
-        let ran = evidence.ops.iter().filter(|op| op.kind == *kind);
-        let ran: u64 = ran.flat_map(|op| &op.kernels).map(|k| k.completed).sum();
-        assert_eq!(ran, *wanted, "{kind:?}");
-    }
-    evidence.expected
 }
 
 /// Everything that a run on one device gives, once for all tests, made with as many threads as one asks for.
@@ -300,5 +209,43 @@ fn evidence_in_the_middle_of_a_run_changes_nothing() {
             got
         });
         assert!(results[0] == results[1]);
+    });
+}
+
+#[test]
+fn a_step_that_the_last_device_refuses_can_be_repeated() {
+    case!("cpu", [], || {
+        let runtime = devices(2, 2);
+        let split = [("cpu:0", 0), ("cpu:1", 0)];
+        let wanted = run(&mut engine(&runtime, &split), &requests());
+        // Ops that only the last device is asked for, so that the first one has gone through when the refusal comes.
+        let kernels = runtime
+            .kernels()
+            .into_iter()
+            .map(|kernel| kernel.decl.id.clone());
+        let drawing: Vec<String> = kernels
+            .filter(|id| id.contains("/sample/") || id.contains("/greedy_argmax/"))
+            .collect();
+        let mut engine = engine(&runtime, &split);
+        let deny = || {
+            let policy = drawing.iter().fold(Policy::default(), |p, id| p.deny(id));
+            runtime.set_policy(policy).unwrap();
+        };
+        deny();
+        let (mut refusals, mut left) = (0, 3);
+        let got = run_through(&mut engine, &requests(), |error| {
+            assert!(
+                matches!(error, EngineError::Runtime(Error::NoKernel(_))),
+                "{error}"
+            );
+            refusals += 1;
+            left -= 1;
+            if left == 0 {
+                runtime.set_policy(Policy::default()).unwrap();
+            }
+        });
+        assert_eq!(refusals, 3);
+        assert!(got == wanted);
+        assert!(engine.steps().replays > 0);
     });
 }

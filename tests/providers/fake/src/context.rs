@@ -13,6 +13,7 @@
 //! * `fail_async`: a body fails when it runs
 //! * `env`: starting reads `OVERT_FAKE_SECRET` from the environment
 //! * `fail_create`: starting fails
+//! * `no_peer`: a copy from another device is not supported
 //! * `no_host_address`, `no_address`: memory states no host address, no device address
 
 use overt_sdk::host::Recorder;

@@ -150,6 +150,9 @@ impl Device for FakeDevice {
         bytes: u64,
     ) -> Result<()> {
         self.context.entry("copy_peer");
+        if self.context.has("no_peer") {
+            return Err(Error::unsupported("there is no way between these devices"));
+        }
         self.host
             .copy_peer(stream, target, &source_device.host, source, bytes)
     }
