@@ -3,6 +3,7 @@
 //! Needs nothing but Rust and a C compiler; what a command needs besides is installed where that is possible, and named with
 //! its package where it is not.
 
+mod accuracy;
 mod bench;
 mod cargo;
 mod docs;
@@ -48,6 +49,8 @@ enum Command {
     Docs(docs::Options),
     /// Runs benchmarks, all or by name.
     Bench(bench::Options),
+    /// Holds a language model's logits and tokens against llama.cpp and an evaluation in f64. A part of `test --long`.
+    Accuracy,
 }
 
 /// How a command that ran to its end went.
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Test(options) => test::command(&root, &options),
         Command::Docs(options) => docs::command(&root, &options),
         Command::Bench(options) => bench::command(&root, &options),
+        Command::Accuracy => accuracy::command(&root),
     };
     match end {
         Ok(End::Success) => ExitCode::SUCCESS,

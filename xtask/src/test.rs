@@ -1,7 +1,7 @@
 //! `test`: everything, and then whether enough was executed.
 
 use crate::ledger::{Floors, Ledger};
-use crate::{End, cargo, docs, providers, tools};
+use crate::{End, accuracy, cargo, docs, providers, tools};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -44,6 +44,14 @@ pub fn command(root: &Path, options: &Options) -> Result<End> {
     let tests = cargo_test(root, options, &ledger_folder)?;
     clock.stage("cargo test");
 
+    let accurate = if options.long && whole {
+        let end = accuracy::command(root)?;
+        clock.stage("accuracy");
+        matches!(end, End::Success)
+    } else {
+        true
+    };
+
     let ledger = Ledger::read(&ledger_folder)?;
     let floors_path = root.join("tests/floors.toml");
     let floors = if whole {
@@ -75,7 +83,7 @@ pub fn command(root: &Path, options: &Options) -> Result<End> {
         println!("error: every chosen case was skipped");
         return Ok(End::NothingExecuted);
     }
-    Ok(if tests.success && complaints.is_empty() {
+    Ok(if tests.success && accurate && complaints.is_empty() {
         End::Success
     } else {
         End::Failure
