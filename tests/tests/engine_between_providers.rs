@@ -3,13 +3,13 @@
 //!
 //! The second provider computes each op by its oracle.
 
-use overt::{Error, Runtime, RuntimeBuilder, dtype};
+use overt::{Error, Policy, Runtime, RuntimeBuilder, dtype};
 use overt_engine::{EngineError, Kind, Options, Steps};
 use overt_tests::built;
 use overt_tests::case;
 use overt_tests::observer::Observer;
 use overt_tests::split::{Got, counted, engine, load, options, requests, run, run_through};
-use overt_tests::start;
+use overt_tests::start::{self, Fake};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Adds the second provider, with two devices. Returns its label too.
@@ -175,6 +175,61 @@ fn a_failure_on_any_device_is_told_and_its_step_can_be_repeated() {
             assert!(bodies > number, "only {bodies} bodies ran");
             assert_eq!(failures, 1, "{device}, {number}");
             assert!(got == wanted, "{device}, {number}");
+        }
+    });
+}
+
+#[test]
+fn ops_that_a_device_lacks_are_served_on_the_host_where_the_policy_allows_it_and_shown() {
+    case!("fake", [Gcc], || {
+        let allowed = Policy::default().host_fallback(true);
+        let started = Fake::of("sm_86,sm_90").and_cpu().policy(allowed).start();
+        let with = |split: &[(&str, usize)]| {
+            let options = Options {
+                kv: [dtype::F32; 2],
+                ..options(split)
+            };
+            load(&started.runtime, &options)
+        };
+        let mut alone = with(&[("cpu:0", 0)]).unwrap();
+        let wanted = run(&mut alone, &requests());
+        let counts = counted(&alone);
+        for split in [
+            [("fake:0", 2), ("fake:1", 2)],
+            [("fake:1", 1), ("cpu:0", 3)],
+        ] {
+            let mut engine = with(&split).unwrap();
+            let got = run(&mut engine, &requests());
+            near(&got, &wanted, &format!("{split:?}"));
+            assert_eq!(counted(&engine), counts, "{split:?}");
+            // A pass with such calls cannot be captured, and says so.
+            let why = engine.last_crossing().unwrap();
+            assert!(why.contains("host fallback"), "{why}");
+            // No kernel of the fake turns positions, and the evidence says who did, and that it is a fallback.
+            let evidence = engine.evidence().unwrap();
+            let rope = evidence
+                .ops
+                .iter()
+                .find(|op| op.kind == Kind::Rope)
+                .unwrap();
+            for used in &rope.kernels {
+                assert!(used.kernel.starts_with("cpu/"), "{}", used.kernel);
+            }
+            let told = rope
+                .kernels
+                .iter()
+                .filter_map(|k| k.fallback.as_ref())
+                .next();
+            let told = told.expect("a fallback with its selection");
+            assert_eq!(told.served_by.as_deref(), Some("cpu:0"));
+        }
+        // Without leave it is an error, and nothing is served elsewhere in silence.
+        started.runtime.set_policy(Policy::default()).unwrap();
+        let mut engine = with(&[("fake:0", 0)]).unwrap();
+        engine.add(requests().remove(0)).unwrap();
+        match engine.step() {
+            Err(EngineError::Runtime(Error::NoKernel(_))) => {}
+            other => panic!("{other:?}"),
         }
     });
 }

@@ -47,6 +47,7 @@ enum Row {
 }
 
 /// A pass's tensors, for one batch's sizes. `[T, …]` for each token, `[L, …]` for each drawn row.
+#[derive(Clone)]
 pub(crate) struct Views {
     pub control: Control,
     /// The residual.

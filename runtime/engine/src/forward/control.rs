@@ -40,6 +40,7 @@ pub(crate) struct Batch {
 }
 
 /// Tensors over one block of control data.
+#[derive(Clone)]
 pub(crate) struct Control {
     pub ids: Tensor,
     pub positions: Tensor,

@@ -398,7 +398,7 @@ impl Engine {
         steps
     }
 
-    /// Why a repeated pass was last captured again.
+    /// Why a repeated pass was last captured again, or why one cannot be captured and is dispatched call by call.
     pub fn last_crossing(&self) -> Option<String> {
         let mut parts = self.parts.iter();
         parts.find_map(|part| part.captured().2.map(str::to_owned))

@@ -6,6 +6,7 @@ use crate::error::EngineError;
 use crate::forward::{Batch, Buffers, Kind, Ops, Part, Sizes, Views, Witnesses, calls};
 use crate::model::{Config, Weights};
 use overt::{Call, Device, Error, Event, Runtime, Selection, Step, Stream, Tensor};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use std::time::Duration;
 pub(super) struct DevicePart {
     /// Repeated passes, by the number of requests and whether they draw.
     steps: HashMap<(i64, bool), (Views, Step)>,
+    /// Those of them that cannot be captured, and why.
+    direct: HashMap<(i64, bool), String>,
     buffers: Buffers,
     pub cache: Cache,
     pub weights: Weights,
@@ -53,6 +56,7 @@ impl DevicePart {
         };
         Ok(DevicePart {
             steps: HashMap::new(),
+            direct: HashMap::new(),
             buffers: Buffers::new(
                 device,
                 common.config,
@@ -97,26 +101,36 @@ impl DevicePart {
             witnesses: Some(common.witnesses),
         };
         let requests = batch.seq_lens.len();
-        if batch.ids.len() == requests && batch.last.len() == requests {
-            let key = (requests as i64, batch.draws());
+        let key = (requests as i64, batch.draws());
+        let repeats = batch.ids.len() == requests && batch.last.len() == requests;
+        let mut done = false;
+        if repeats && !self.direct.contains_key(&key) {
             // The views are kept with the step, since a replay wants the very same.
             let (views, step) = match self.steps.entry(key) {
-                std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-                std::collections::hash_map::Entry::Vacant(entry) => {
-                    entry.insert((views, Step::new()))
-                }
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => entry.insert((views.clone(), Step::new())),
             };
             let calls = calls(&part, views, batch)?;
             let before = step.captures();
-            step.run(&self.stream, &calls.iter().collect::<Vec<_>>())?;
+            match step.run(&self.stream, &calls.iter().collect::<Vec<_>>()) {
+                Ok(()) => done = true,
+                // Nothing has run. A call that the host serves cannot be captured, for one; it can still be dispatched.
+                Err(Error::Capture { what }) => drop(self.direct.insert(key, what)),
+                Err(other) => return Err(other.into()),
+            }
             if step.captures() != before {
                 note(common, &calls, self.stream.device(), fallbacks)?;
             }
-        } else {
+        }
+        if !done {
             let calls = calls(&part, &views, batch)?;
             let mut fell = false;
             for call in &calls {
-                fell |= self.stream.dispatch(call)?.fallback;
+                let launched = self.stream.dispatch(call)?;
+                fell |= launched.fallback && {
+                    let kernel = launched.kernel(common.runtime);
+                    !fallbacks.contains_key(&(common.ops.kind(call), kernel))
+                };
             }
             if fell {
                 note(common, &calls, self.stream.device(), fallbacks)?;
@@ -163,13 +177,17 @@ impl DevicePart {
         Ok(())
     }
 
-    /// Captures and replays of the repeated passes, and the last reason for capturing again.
+    /// Captures and replays of the repeated passes, and the last reason for capturing again, or for not capturing at all.
     pub fn captured(&self) -> (u64, u64, Option<&str>) {
         let steps = || self.steps.values().map(|(_, step)| step);
         (
             steps().map(Step::captures).sum(),
             steps().map(Step::replays).sum(),
-            steps().find_map(Step::last_crossing),
+            self.direct
+                .values()
+                .map(String::as_str)
+                .next()
+                .or_else(|| steps().find_map(Step::last_crossing)),
         )
     }
 
