@@ -1,11 +1,13 @@
 //! Small language models with seeded weights, written as files: what the model runner is tested on where no real model is needed.
 
-use overt_engine::gguf::{GgufWriter, WriteError};
+use overt::kernels::dtype::F16;
+use overt::kernels::host::Element;
+use overt_engine::gguf::{GgmlType, GgufWriter, WriteError};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use std::path::{Path, PathBuf};
 
-/// Sizes of a model of the architecture `llama`, of f32 weights with a tied head.
+/// Sizes of a model of the architecture `llama`, with a tied head.
 #[derive(Clone, Copy, Debug)]
 pub struct Llama {
     /// Number of layers.
@@ -22,6 +24,8 @@ pub struct Llama {
     pub vocabulary: u32,
     /// What the weights follow from.
     pub seed: u64,
+    /// Whether matrices are of `q8_0`, whose blocks have 32 elements along a row; else they are of f32, as norms always are.
+    pub q8_0: bool,
 }
 
 impl Default for Llama {
@@ -34,6 +38,7 @@ impl Default for Llama {
             feed_forward: 96,
             vocabulary: 96,
             seed: 1,
+            q8_0: false,
         }
     }
 }
@@ -69,6 +74,10 @@ impl Llama {
             let values: Vec<f32> = (0..count)
                 .map(|_| around + spread * (rng.next_u32() as f32 / u32::MAX as f32 * 2.0 - 1.0))
                 .collect();
+            if self.q8_0 && shape.len() == 2 {
+                let data = q8_0(&values);
+                return file.tensor(name, GgmlType::Q8_0, shape, &data).map(|_| ());
+            }
             file.tensor_f32(name, shape, &values).map(|_| ())
         };
         let [wide, up, vocabulary] =
@@ -92,4 +101,19 @@ impl Llama {
         }
         Ok(file)
     }
+}
+
+/// Blocks of 32 values as `q8_0` has them: a scale in f16, and whole numbers from -127 to 127.
+fn q8_0(values: &[f32]) -> Vec<u8> {
+    let half = Element::of(F16).expect("a type of numbers");
+    let mut data = Vec::with_capacity(values.len() / 32 * 34);
+    for block in values.chunks_exact(32) {
+        let scale = block.iter().fold(0f32, |most, v| most.max(v.abs())) / 127.0;
+        let mut bytes = [0; 2];
+        half.write_f64(&mut bytes, f64::from(scale));
+        data.extend(bytes);
+        let whole = |v: &f32| (v / scale.max(f32::MIN_POSITIVE)).round() as i8;
+        data.extend(block.iter().map(|v| whole(v) as u8));
+    }
+    data
 }

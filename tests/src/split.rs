@@ -31,10 +31,15 @@ pub fn options(parts: &[(&str, usize)]) -> Options {
     }
 }
 
-/// Loads the model: four layers. Its file is gone when this returns; the engine keeps what it needs of it.
+/// Loads the model: four layers of f32.
 pub fn load(runtime: &Runtime, options: &Options) -> Result<Engine, EngineError> {
+    load_of(&Llama::default(), runtime, options)
+}
+
+/// Loads another model. Its file is gone when this returns; the engine keeps what it needs of it.
+pub fn load_of(model: &Llama, runtime: &Runtime, options: &Options) -> Result<Engine, EngineError> {
     let folder = Scratch::new("model");
-    let path = Llama::default().write(folder.path());
+    let path = model.write(folder.path());
     Engine::load(runtime, &path, options)
 }
 

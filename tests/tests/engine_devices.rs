@@ -2,9 +2,12 @@
 //! that its shape demands, and says what of a split cannot be.
 
 use overt::{Error, Policy, Runtime};
-use overt_engine::{EngineError, Kind, Request, Steps};
+use overt_engine::{EngineError, Kind, Options, Request, Steps};
 use overt_tests::case;
-use overt_tests::split::{Got, counted, engine, load, options, requests, run, run_through};
+use overt_tests::model::Llama;
+use overt_tests::split::{
+    Got, counted, engine, load, load_of, options, requests, run, run_through,
+};
 use overt_tests::start;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,9 +25,9 @@ fn refused(runtime: &Runtime, parts: &[(&str, usize)]) -> EngineError {
     }
 }
 
-/// Everything that a run on one device gives, once for all tests, made with as many threads as one asks for.
-fn alone(threads: usize) -> (Got, Steps, Vec<(Kind, u64)>) {
-    let runtime = devices(1, threads);
+/// Everything that a run on one device gives.
+fn alone() -> (Got, Steps, Vec<(Kind, u64)>) {
+    let runtime = devices(1, 2);
     let mut engine = engine(&runtime, &[("cpu:0", 0)]);
     let got = run(&mut engine, &requests());
     let counts = counted(&engine);
@@ -34,7 +37,7 @@ fn alone(threads: usize) -> (Got, Steps, Vec<(Kind, u64)>) {
 #[test]
 fn any_split_gives_the_bits_of_one_device() {
     case!("cpu", [], || {
-        let (wanted, steps, counts) = alone(2);
+        let (wanted, steps, counts) = alone();
         assert_eq!(wanted.len(), 6);
         assert!((0..6).all(|n| wanted[&n].len() == 9 + n as usize));
         // No step has the logits of the one before, so that a pass which did nothing would be seen, and draws are not all alike.
@@ -86,11 +89,68 @@ fn any_split_gives_the_bits_of_one_device() {
 }
 
 #[test]
-fn the_number_of_threads_changes_no_bit() {
+fn weights_in_blocks_are_packed_on_each_device_and_give_the_bits_of_one() {
     case!("cpu", [], || {
-        let (wanted, ..) = alone(1);
-        for threads in [2, 3, 7] {
-            assert!(alone(threads).0 == wanted, "{threads} threads");
+        let model = Llama {
+            q8_0: true,
+            ..Llama::default()
+        };
+        let runtime = devices(3, 3);
+        for int8_activations in [true, false] {
+            let mut memory = Vec::new();
+            let mut results = Vec::new();
+            let splits: [&[(&str, usize)]; 3] = [
+                &[("cpu:0", 0)],
+                &[("cpu:1", 1), ("cpu:0", 3)],
+                &[("cpu:0", 1), ("cpu:1", 2), ("cpu:2", 1)],
+            ];
+            for split in splits {
+                let options = Options {
+                    int8_activations,
+                    ..options(split)
+                };
+                let mut engine = load_of(&model, &runtime, &options).unwrap();
+                memory.push(engine.memory());
+                results.push((run(&mut engine, &requests()), counted(&engine)));
+            }
+            assert!(results.iter().all(|one| *one == results[0]));
+            // Layers lie on one device each; the table, which the head shares with it on one device, lies on the first and the last.
+            let [[weights, cache], [more, same], third] = memory[..] else {
+                unreachable!()
+            };
+            assert!(cache == same && weights < more, "{memory:?}");
+            assert_eq!([more, same], third);
+        }
+    });
+}
+
+#[test]
+fn neither_threads_nor_splits_change_a_bit_whatever_the_cpu_has() {
+    case!("cpu", [], || {
+        let without: &[&str] = if cfg!(target_arch = "x86_64") {
+            &["all", "avx,avx2,fma,f16c", "none"]
+        } else {
+            &["all", "none"]
+        };
+        for features in without {
+            let on = |count: usize, threads: usize| {
+                let builder = start::cpu()
+                    .knob("cpu.features", *features)
+                    .knob("cpu.devices", count.to_string())
+                    .knob("cpu.threads", threads.to_string());
+                let runtime = builder.start().unwrap_or_else(|error| panic!("{error}"));
+                let names: Vec<String> = (0..count).map(|n| format!("cpu:{n}")).collect();
+                let split: Vec<(&str, usize)> = names.iter().map(|n| (n.as_str(), 0)).collect();
+                run(&mut engine(&runtime, &split), &requests())
+            };
+            let wanted = on(1, 1);
+            for (count, threads) in [(1, 2), (1, 7), (2, 2), (2, 5), (3, 1), (4, 8)] {
+                let got = on(count, threads);
+                assert!(
+                    got == wanted,
+                    "{features}: {count} devices, {threads} threads"
+                );
+            }
         }
     });
 }
