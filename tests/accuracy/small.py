@@ -1,0 +1,120 @@
+"""Writes small random models, one of each architecture and kind, and what f64 and llama.cpp say of them: small.py FOLDER
+
+For each model NAME.gguf, and NAME.json: prompts, tokens that follow them, and behind each of these the logits of the evaluation in f64; and how far
+llama.cpp was from them, at the root mean square and at most. Seeded: the same files come out wherever the libraries are the same.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from gguf import GGMLQuantizationType as Q
+from gguf import GGUFWriter
+from gguf.quants import quantize
+
+from peer import Peer
+from reference import Model
+
+# name: architecture, layers, width, heads, kv heads, head, feed-forward, vocabulary, tied, types of weights in turn, window
+MODELS = {
+    "llama-mixed": ("llama", 2, 64, 4, 2, 16, 96, 128, True, [Q.F32, Q.F16, Q.BF16, Q.Q8_0], 0),
+    "qwen2-untied": ("qwen2", 3, 64, 4, 1, 16, 96, 128, False, [Q.Q8_0, Q.Q4_0, Q.Q5_1], 0),
+    "qwen3-tied": ("qwen3", 3, 64, 4, 2, 32, 128, 128, True, [Q.Q4_1, Q.Q8_0, Q.F16], 0),
+    "gemma3-window": ("gemma3", 7, 64, 4, 1, 32, 96, 160, True, [Q.Q8_0, Q.BF16], 5),
+}
+
+PROMPTS = [3, 17]
+COUNT = 6
+
+
+def write(path, name, seed):
+    arch, layers, width, heads, kv, head, up, vocabulary, tied, types, window = MODELS[name]
+    rng = np.random.default_rng(seed)
+    w = GGUFWriter(path, arch)
+    w.add_block_count(layers)
+    w.add_context_length(128)
+    w.add_embedding_length(width)
+    w.add_feed_forward_length(up)
+    w.add_head_count(heads)
+    w.add_head_count_kv(kv)
+    w.add_key_length(head)
+    w.add_value_length(head)
+    w.add_rope_dimension_count(head)
+    w.add_rope_freq_base(1_000_000.0 if arch in ("gemma3", "qwen3") else 10_000.0)
+    w.add_layer_norm_rms_eps(1e-6)
+    if window:
+        w.add_sliding_window(window)
+    w.add_tokenizer_model("none")
+    w.add_vocab_size(vocabulary)
+    turn = 0
+
+    def matrix(name, rows, depth, spread=1.0):
+        nonlocal turn
+        data = rng.normal(0, spread / np.sqrt(depth), (rows, depth)).astype(np.float32)
+        kind = types[turn % len(types)]
+        turn += 1
+        w.add_tensor(name, quantize(data, kind), raw_dtype=kind)
+
+    def vector(name, count, around, spread):
+        data = rng.normal(around, spread, count).astype(np.float32)
+        w.add_tensor(name, data)
+
+    matrix("token_embd.weight", vocabulary, width, np.sqrt(width))
+    vector("output_norm.weight", width, 1.0, 0.2)
+    if not tied:
+        matrix("output.weight", vocabulary, width)
+    for layer in range(layers):
+        b = f"blk.{layer}."
+        vector(b + "attn_norm.weight", width, 1.0, 0.2)
+        for part, rows in (("q", heads), ("k", kv), ("v", kv)):
+            matrix(b + f"attn_{part}.weight", rows * head, width, 2.0)
+            if arch == "qwen2":
+                vector(b + f"attn_{part}.bias", rows * head, 0.0, 0.5)
+        if arch in ("qwen3", "gemma3"):
+            vector(b + "attn_q_norm.weight", head, 1.5, 0.3)
+            vector(b + "attn_k_norm.weight", head, 1.5, 0.3)
+        matrix(b + "attn_output.weight", width, heads * head)
+        if arch == "gemma3":
+            vector(b + "post_attention_norm.weight", width, 0.7, 0.2)
+            vector(b + "post_ffw_norm.weight", width, 0.7, 0.2)
+        vector(b + "ffn_norm.weight", width, 1.0, 0.2)
+        matrix(b + "ffn_gate.weight", up, width, 1.5)
+        matrix(b + "ffn_up.weight", up, width, 1.5)
+        matrix(b + "ffn_down.weight", width, up, 1.5)
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+    return vocabulary, rng
+
+
+def main():
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed, name in enumerate(MODELS):
+        path = str(folder / f"{name}.gguf")
+        vocabulary, rng = write(path, name, seed)
+        reference, peer = Model(path), Peer(path, 128)
+        sequences = []
+        for length in PROMPTS:
+            tokens = [int(t) for t in rng.integers(0, vocabulary, length + COUNT - 1)]
+            prompt, forced = tokens[:length], tokens[length:]
+            right = reference.logits(tokens, range(length - 1, length + COUNT - 1))
+            _, theirs = peer.run(prompt, COUNT, forced + [0])
+            off = theirs - right
+            sequences.append(
+                {
+                    "prompt": prompt,
+                    "forced": forced,
+                    "logits": [[float(f"{x:.7g}") for x in row] for row in right],
+                    "llama_rms": float(np.sqrt(np.mean(off * off))),
+                    "llama_most": float(np.abs(off).max()),
+                }
+            )
+            size = float(np.sqrt(np.mean(right * right)))
+            print(name, length, "size", size, "llama.cpp off by", sequences[-1]["llama_rms"], sequences[-1]["llama_most"])
+        (folder / f"{name}.json").write_text(json.dumps({"sequences": sequences}, separators=(",", ":")) + "\n")
+
+
+main()
