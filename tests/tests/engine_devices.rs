@@ -2,8 +2,10 @@
 //! that its shape demands, and says what of a split cannot be.
 
 use overt::{Error, Policy, Runtime};
-use overt_engine::{EngineError, Kind, Options, Request, Steps};
+use overt_engine::gguf::GgufFile;
+use overt_engine::{Engine, EngineError, Kind, Options, Request, Steps};
 use overt_tests::case;
+use overt_tests::hostile::Scratch;
 use overt_tests::model::Llama;
 use overt_tests::split::{
     Got, counted, engine, load, load_of, options, requests, run, run_through,
@@ -209,6 +211,15 @@ fn splits_that_cannot_be_are_refused_with_what_was_wanted() {
             }
             other => panic!("{other}"),
         }
+        // A device that there is not is found before anything is loaded to those before it.
+        let folder = Scratch::new("unknown-device");
+        let file = GgufFile::open(Llama::default().write(folder.path())).unwrap();
+        let unknown = options(&[("cpu:0", 0), ("gpu:0", 0)]);
+        let stopped = Engine::load_file(&runtime, file, &unknown, |_| panic!("it loads"));
+        assert!(matches!(
+            stopped.err(),
+            Some(EngineError::Runtime(Error::UnknownDevice { .. }))
+        ));
         // What was refused left nothing behind that would be in the way.
         let mut engine = engine(&runtime, &[("cpu:4", 0), ("cpu:5", 0)]);
         assert_eq!(run(&mut engine, &requests()).len(), 6);

@@ -116,7 +116,12 @@ impl Engine {
         let pages = columns * options.sequences;
         let devices = runtime.devices();
         let first = devices.first().map_or("", |device| device.name());
-        let split = options.split(first, config.layers)?;
+        let split = options
+            .split(first, config.layers)?
+            .into_iter()
+            // All are looked up before any is loaded to, which may take minutes.
+            .map(|(name, layers)| Ok((runtime.device(&name)?, layers)))
+            .collect::<Result<Vec<_>, EngineError>>()?;
         let common = Common {
             runtime,
             config: &config,
@@ -131,9 +136,8 @@ impl Engine {
         };
         let mut parts = Vec::with_capacity(split.len());
         let mut start = 0;
-        for (number, (name, layers)) in split.iter().enumerate() {
-            let device = runtime.device(name)?;
-            let stream = runtime.stream(&device)?;
+        for (number, (device, layers)) in split.iter().enumerate() {
+            let stream = runtime.stream(device)?;
             let loading = Loading {
                 file: &file,
                 config: &config,
@@ -153,10 +157,9 @@ impl Engine {
                 }
             })?;
             let size = (pages, options.page);
-            let cache = Cache::new(&device, &config, options.kv, size, start, *layers)?;
-            let part = DevicePart::new(
-                &device, &common, stream, weights, cache, options, vocabulary,
-            )?;
+            let cache = Cache::new(device, &config, options.kv, size, start, *layers)?;
+            let part =
+                DevicePart::new(device, &common, stream, weights, cache, options, vocabulary)?;
             parts.push(part);
             start += layers;
         }
