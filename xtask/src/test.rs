@@ -1,7 +1,7 @@
 //! `test`: everything, and then whether enough was executed.
 
 use crate::ledger::{Floors, Ledger};
-use crate::{End, accuracy, cargo, docs, providers, tools};
+use crate::{End, accuracy, cargo, docs, model, providers, tools};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -13,6 +13,9 @@ pub const LEDGER_VARIABLE: &str = "OVERT_LEDGER_DIR";
 
 /// Set for tests that take long; they are skipped otherwise.
 pub const LONG_VARIABLE: &str = "OVERT_TEST_LONG";
+
+/// The file of a real model for the tests that take one; they are skipped without it.
+const MODEL_VARIABLE: &str = "OVERT_TEST_MODEL";
 
 /// Options of `test`.
 #[derive(clap::Args)]
@@ -111,7 +114,10 @@ fn cargo_test(root: &Path, options: &Options, ledger: &Path) -> Result<Tests> {
         )
         .stdout(Stdio::piped());
     if options.long {
-        command.env(LONG_VARIABLE, "1");
+        let target = cargo::metadata(root)?.target_directory;
+        command
+            .env(LONG_VARIABLE, "1")
+            .env(MODEL_VARIABLE, model::fetch(&target)?);
     } else {
         command.env_remove(LONG_VARIABLE);
     }

@@ -95,7 +95,8 @@ pub enum TemplateError {
 }
 
 /// The chat template of a model. The template is the file's, and may be hostile: it reads no file and no variable of the environment, and its
-/// steps, and with them its time and memory, are bounded.
+/// steps, and with them its time and memory, are bounded, with one gap: minijinja 3.1.0 does not charge for a list that is added to itself more than
+/// 32 times over, so such a template can take all memory. Whoever takes files from strangers gives their prompts as plain text.
 ///
 /// The text of messages goes into the prompt as it is. Where it holds the text of a special token (`<|im_end|>`), the prompt's tokens will
 /// hold that token, as in other programs; whoever takes messages from strangers keeps such text out of them.
