@@ -22,6 +22,8 @@ pub struct Llama {
     pub feed_forward: u32,
     /// Number of tokens.
     pub vocabulary: u32,
+    /// Tokens of a sequence.
+    pub context: u32,
     /// What the weights follow from.
     pub seed: u64,
     /// Whether matrices are of `q8_0`, whose blocks have 32 elements along a row; else they are of f32, as norms always are.
@@ -37,6 +39,7 @@ impl Default for Llama {
             kv_heads: 2,
             feed_forward: 96,
             vocabulary: 96,
+            context: 256,
             seed: 1,
             q8_0: false,
         }
@@ -54,12 +57,37 @@ impl Llama {
         path
     }
 
+    /// One token for each printable character of ASCII, and one for the end; others, where there are more, are not used.
+    fn text(&self, file: &mut GgufWriter) -> Result<(), WriteError> {
+        let mut tokens: Vec<String> = vec!["\u{120}".into()];
+        tokens.extend(('!'..='~').map(String::from));
+        tokens.push("<end>".into());
+        let mut types = vec![1_i32; tokens.len()];
+        types[tokens.len() - 1] = 3;
+        let end = tokens.len() as u32 - 1;
+        for number in tokens.len()..self.vocabulary as usize {
+            tokens.push(format!("<unused{number}>"));
+            types.push(5);
+        }
+        tokens.truncate(self.vocabulary as usize);
+        types.truncate(self.vocabulary as usize);
+        file.set("tokenizer.ggml.model", "gpt2")?;
+        file.set("tokenizer.ggml.pre", "smollm")?;
+        file.set("tokenizer.ggml.tokens", tokens)?;
+        file.set("tokenizer.ggml.token_type", types)?;
+        file.set("tokenizer.ggml.merges", Vec::<String>::new())?;
+        if end < self.vocabulary {
+            file.set("tokenizer.ggml.eos_token_id", end)?;
+        }
+        Ok(())
+    }
+
     fn build(&self) -> Result<GgufWriter, WriteError> {
         let mut file = GgufWriter::new();
         file.set("general.architecture", "llama")?;
         for (key, value) in [
             ("block_count", self.layers),
-            ("context_length", 256),
+            ("context_length", self.context),
             ("embedding_length", self.width),
             ("feed_forward_length", self.feed_forward),
             ("attention.head_count", self.heads),
@@ -68,6 +96,7 @@ impl Llama {
             file.set(&format!("llama.{key}"), value)?;
         }
         file.set("llama.attention.layer_norm_rms_epsilon", 1e-5_f32)?;
+        self.text(&mut file)?;
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let mut add = |name: &str, shape: &[u64], around: f32, spread: f32| {
             let count = shape.iter().product::<u64>() as usize;

@@ -217,8 +217,9 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::Prompt`] for an empty prompt and for one that leaves no room for a token, [`EngineError::Token`] for a token outside the
-    /// vocabulary.
+    /// vocabulary, [`EngineError::Option`] for a way of sampling that there is not.
     pub fn add(&mut self, mut request: Request) -> Result<SequenceId, EngineError> {
+        request.sampling.check()?;
         let got = request.prompt.len();
         if got == 0 || got >= self.context {
             return Err(EngineError::Prompt {

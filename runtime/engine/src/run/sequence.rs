@@ -1,5 +1,7 @@
 //! What is asked for, and how far it is.
 
+use crate::error::EngineError;
+
 /// How tokens are drawn. The default is greedy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
@@ -24,6 +26,41 @@ impl Default for Sampling {
             min_p: 0.0,
             seed: 0,
         }
+    }
+}
+
+impl Sampling {
+    /// Refuses what no token can be drawn by.
+    pub(super) fn check(&self) -> Result<(), EngineError> {
+        let holds = |holds: bool, option, got: f32, wanted: &str| match holds {
+            true => Ok(()),
+            false => Err(EngineError::Option {
+                option,
+                got: got.to_string(),
+                wanted: wanted.into(),
+            }),
+        };
+        let Sampling {
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            ..
+        } = *self;
+        holds(
+            temperature.is_finite() && temperature >= 0.0,
+            "temperature",
+            temperature,
+            "0, or a number above it",
+        )?;
+        holds(top_k >= 0, "top_k", top_k as f32, "0, or a number above it")?;
+        holds(
+            top_p > 0.0 && top_p <= 1.0,
+            "top_p",
+            top_p,
+            "above 0 and at most 1",
+        )?;
+        holds((0.0..=1.0).contains(&min_p), "min_p", min_p, "0 to 1")
     }
 }
 
