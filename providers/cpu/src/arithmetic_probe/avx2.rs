@@ -19,7 +19,7 @@ overt_sdk::kernel! {
         fact("device.feature.fma").is(true).source("one instruction a multiply-add"),
         fact("device.feature.f16c").is(true).source("part of the image"),
     ],
-    needs: tuned::needs(),
+    needs: tuned::needs([F32, I8], "these instructions have no bf16 products"),
     flags: CAPTURE_SAFE | DETERMINISTIC,
     not_built: NO_X86,
     body: HostKernel::new(launch),
@@ -37,7 +37,7 @@ fn launch(launch: &mut Launch<'_>) -> Result<()> {
 
 #[cfg(target_arch = "x86_64")]
 fn run(job: &Job<'_>) -> Result<()> {
-    tuned::run(job, crate::simd::Isa::Avx2)
+    tuned::run(job, tuned::Code::Plain(crate::simd::Isa::Avx2))
 }
 
 #[cfg(not(target_arch = "x86_64"))]

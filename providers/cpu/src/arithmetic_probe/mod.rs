@@ -2,5 +2,7 @@
 
 mod avx2;
 mod avx512;
+mod avx512_bf16;
+mod avx512_vnni;
 mod reference;
 mod tuned;

@@ -1,16 +1,27 @@
 //! What the vector kernels share: their clauses, their launch, and the way from a call to the bodies.
 
 use overt_sdk::Result;
+use overt_sdk::abi::OvertDType;
 use overt_sdk::declare::Clause;
 use overt_sdk::declare::words::*;
 use overt_sdk::host::{Body, Launch};
 
+/// What multiplies.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub enum Code {
+    /// Multiply-adds of f32, and bytes in three instructions, in vectors of this set.
+    Plain(crate::simd::Isa),
+    /// Four products of bytes an instruction.
+    Vnni,
+    /// Two products of bf16 an instruction.
+    Pairs,
+}
+
 /// Clauses besides the instructions.
-pub fn needs() -> Vec<Clause> {
+pub fn needs<const N: usize>(types: [OvertDType; N], source: &'static str) -> Vec<Clause> {
     vec![
-        fact("a.dtype")
-            .is_in([F32, I8])
-            .source("these instructions have no bf16 products"),
+        fact("a.dtype").is_in(types).source(source),
         fact("out.inner_contiguous")
             .is(true)
             .source("vectors are stored along the output"),
@@ -29,9 +40,11 @@ pub use x86::run;
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use super::super::reference::steps;
+    use super::Code;
     use crate::pool::Pool;
     use crate::simd::{Isa, probe};
     use crate::vectors::{available, elements_mut};
+    use half::bf16;
     use overt_sdk::Result;
     use overt_sdk::dtypes::I8;
     use overt_sdk::host::{HostView, Job};
@@ -43,9 +56,12 @@ mod x86 {
         std::array::from_fn(|i| as_type(view.load(view.at([i as i64]))))
     }
 
-    /// The job's passes with the instructions of `isa`.
-    pub fn run(job: &Job<'_>, isa: Isa) -> Result<()> {
-        available(isa)?;
+    /// The job's passes.
+    pub fn run(job: &Job<'_>, code: Code) -> Result<()> {
+        available(match code {
+            Code::Plain(isa) => isa,
+            Code::Vnni | Code::Pairs => Isa::Avx512,
+        })?;
         let steps = steps(job)?;
         let (a, b) = (job.view(0)?, job.view(1)?);
         let out = job.call().operand(2)?;
@@ -55,21 +71,28 @@ mod x86 {
         let bytes = job.call().operand(0)?.dtype() == I8;
         let (narrow_a, narrow_b) = (factors(&a, |v| v as i8), factors(&b, |v| v as i8));
         let (wide_a, wide_b) = (factors(&a, |v| v as f32), factors(&b, |v| v as f32));
+        let bits = |v: f64| bf16::from_f64(v).to_bits();
+        let (pairs_a, pairs_b) = (factors(&a, bits), factors(&b, bits));
         let pool = job.context::<Pool>()?;
         pool.ranges(count, 4 * steps, |range| {
             // SAFETY: ranges are disjoint parts of the output, which was resolved from a live allocation, bounds-checked and aligned,
             // is contiguous by the guard and overlaps no input by the op's schema.
             let part =
                 unsafe { std::slice::from_raw_parts_mut(at.get().add(range.start), range.len()) };
-            // SAFETY: `isa` was found on this machine.
+            let first = range.start;
+            // SAFETY: the kernel's guard asks for the instructions, and those of `isa` were found on this machine.
             unsafe {
-                match (bytes, isa) {
-                    (false, _) => probe::floats(isa, &wide_a, &wide_b, steps, range.start, part),
-                    (true, Isa::Avx2) => {
-                        probe::bytes_avx2(&narrow_a, &narrow_b, steps, range.start, part);
+                match code {
+                    Code::Vnni => probe::bytes_vnni(&narrow_a, &narrow_b, steps, first, part),
+                    Code::Pairs => probe::pairs_bf16(&pairs_a, &pairs_b, steps, first, part),
+                    Code::Plain(isa) if !bytes => {
+                        probe::floats(isa, &wide_a, &wide_b, steps, first, part);
                     }
-                    (true, Isa::Avx512) => {
-                        probe::bytes_avx512(&narrow_a, &narrow_b, steps, range.start, part);
+                    Code::Plain(Isa::Avx2) => {
+                        probe::bytes_avx2(&narrow_a, &narrow_b, steps, first, part);
+                    }
+                    Code::Plain(Isa::Avx512) => {
+                        probe::bytes_avx512(&narrow_a, &narrow_b, steps, first, part);
                     }
                 }
             }

@@ -14,10 +14,14 @@ const NARROW: usize = 8;
 const WIDE: usize = 16;
 
 /// Passes whose sums of four products of at most 64 · 64 stay within 31 bits.
-const PASSES: u64 = 1 << 16;
+pub(super) const PASSES: u64 = 1 << 16;
 
 /// The factors with the first one's sign moved to the second, so that the first fits unsigned bytes.
-fn split(a: &[i8; FACTORS], b: &[i8; FACTORS], first: usize) -> ([u8; FACTORS], [i8; FACTORS]) {
+pub(super) fn split(
+    a: &[i8; FACTORS],
+    b: &[i8; FACTORS],
+    first: usize,
+) -> ([u8; FACTORS], [i8; FACTORS]) {
     let place = |i: usize| (i / 4 + first) % 8 * 4 + i % 4;
     (
         std::array::from_fn(|i| a[place(i)].unsigned_abs()),

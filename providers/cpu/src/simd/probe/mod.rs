@@ -1,10 +1,12 @@
 //! Bodies that do one thing at the machine's rate: reading, and multiply-adds.
 
 mod bytes;
+mod dots;
 mod floats;
 mod sum;
 
 pub use bytes::{bytes_avx2, bytes_avx512};
+pub use dots::{bytes_vnni, pairs_bf16};
 pub use floats::floats;
 pub use sum::sum;
 

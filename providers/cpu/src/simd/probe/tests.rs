@@ -1,7 +1,8 @@
 //! The probes' bodies against sums in plain numbers.
 
 use super::super::Isa;
-use super::{FACTORS, bytes_avx2, bytes_avx512, floats, sum};
+use super::{FACTORS, bytes_avx2, bytes_avx512, bytes_vnni, floats, pairs_bf16, sum};
+use half::bf16;
 
 fn available() -> Vec<Isa> {
     let found: Vec<Isa> = [Isa::Avx2, Isa::Avx512]
@@ -53,6 +54,36 @@ fn every_output_has_its_own_factors_wherever_a_run_begins() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn dot_products_are_the_same_sums() {
+    let (a, b) = factors();
+    let bits = |x: [i8; FACTORS]| x.map(|v| bf16::from_f32(f32::from(v)).to_bits());
+    let (pairs_a, pairs_b) = (bits(a), bits(b));
+    let vnni = is_x86_feature_detected!("avx512vnni");
+    let pairs = is_x86_feature_detected!("avx512bf16");
+    for first in [0, 3, 8, 13] {
+        for len in [1, 7, 8, 63, 64, 65, 300] {
+            for steps in [0, 1, 9] {
+                let right: Vec<f32> = (first..first + len).map(|g| wanted(g, steps)).collect();
+                let mut out = vec![f32::NAN; len];
+                if vnni {
+                    // SAFETY: found on this machine.
+                    unsafe { bytes_vnni(&a, &b, steps, first, &mut out) };
+                    assert_eq!(out, right, "bytes from {first}, {steps} steps");
+                }
+                if pairs {
+                    // SAFETY: found on this machine.
+                    unsafe { pairs_bf16(&pairs_a, &pairs_b, steps, first, &mut out) };
+                    assert_eq!(out, right, "pairs from {first}, {steps} steps");
+                }
+            }
+        }
+    }
+    if !vnni && !pairs {
+        println!("skipped: this machine has neither instruction");
     }
 }
 
