@@ -50,7 +50,8 @@ struct Node {
 struct NodeCall {
     table: Arc<Table>,
     key: Vec<u64>,
-    operands: Vec<Option<(View, u64)>>,
+    /// Views and the very allocations, since handles of two devices may be equal.
+    operands: Vec<Option<(View, Arc<Allocation>)>>,
     attrs: Vec<NodeAttr>,
 }
 
@@ -136,7 +137,7 @@ impl Stream {
             .map(|i| {
                 call.tensor(i).map(|t| {
                     self.keep(t.allocation.clone());
-                    (t.view.clone(), t.allocation.handle())
+                    (t.view.clone(), t.allocation.clone())
                 })
             })
             .collect();
@@ -402,8 +403,14 @@ impl NodeCall {
         }
         let schema = op.schema();
         for (index, captured) in self.operands.iter().enumerate() {
-            let now = call.tensor(index).map(|t| (&t.view, t.allocation.handle()));
-            if now != captured.as_ref().map(|(view, handle)| (view, *handle)) {
+            let same = match (call.tensor(index), captured) {
+                (None, None) => true,
+                (Some(now), Some((view, allocation))) => {
+                    now.view == *view && Arc::ptr_eq(&now.allocation, allocation)
+                }
+                _ => false,
+            };
+            if !same {
                 return Some(format!(
                     "operand `{}` is other memory, or lies otherwise, than captured",
                     schema.operands[index].name
