@@ -198,3 +198,41 @@ fn under_a_strict_policy_without_tuned_attention_nothing_is_produced() {
         Err(other) => panic!("{other}"),
     }
 }
+
+#[test]
+fn a_pass_is_captured_again_where_another_kernel_serves_and_that_is_counted_and_said() {
+    let runtime = start::cpu().start().unwrap();
+    let mut engine = engine(&runtime, "qwen3-tied", true, 1);
+    engine
+        .add(Request {
+            prompt: vec![1, 2, 3],
+            tokens: 12,
+            sampling: Sampling::default(),
+            stop: Vec::new(),
+        })
+        .unwrap();
+    let step = |engine: &mut Engine| assert_eq!(engine.step().unwrap().len(), 1);
+    (0..5).for_each(|_| step(&mut engine));
+    let before = engine.steps();
+    assert_eq!((before.captures, before.crossings), (1, 0));
+    assert_eq!(before.replays, 4);
+    let attention = |engine: &Engine| -> Vec<String> {
+        let evidence = engine.evidence().unwrap();
+        let ops = evidence.ops.iter();
+        ops.filter(|op| op.op == "paged_attention.1")
+            .flat_map(|op| op.kernels.iter().map(|k| k.kernel.clone()))
+            .collect()
+    };
+    let [served] = attention(&engine).try_into().unwrap();
+    if served == "cpu/paged_attention/reference" {
+        println!("skipped: no other kernel is for this machine");
+        return;
+    }
+    runtime.set_policy(Policy::default().deny(&served)).unwrap();
+    (0..3).for_each(|_| step(&mut engine));
+    let after = engine.steps();
+    assert_eq!((after.captures, after.crossings), (2, 1));
+    assert_eq!(after.replays, before.replays + 3);
+    assert!(engine.last_crossing().is_some());
+    assert_eq!(attention(&engine).len(), 2);
+}

@@ -195,12 +195,14 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
     let mut run = run::Run::new(&tokenizer, &prompts, &ids, load);
     let ended = run.go(&mut engine, &interrupt, out);
     // What was produced before a failure is printed, and the failure stays the command's.
-    let evidence = match (options.explain, &ended) {
-        (true, Ok(())) => Some(evidence::of(&engine)?),
-        _ => None,
-    };
-    let report = Report::new(options, &engine, &run, evidence);
-    report.print(out);
+    let failed = ended.as_ref().err().map(|failure| failure.message.clone());
+    if failed.is_none() || run.produced() {
+        let evidence = match (options.explain, &failed) {
+            (true, None) => Some(evidence::of(&engine)?),
+            _ => None,
+        };
+        Report::new(options, &engine, &run, evidence, failed).print(out);
+    }
     ended?;
     Ok(match interrupt.came() {
         true => Exit::Interrupted,

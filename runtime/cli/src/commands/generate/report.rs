@@ -20,6 +20,8 @@ pub struct Report {
     steps: Steps,
     /// What ran, with `--explain`.
     evidence: Option<Vec<OpEvidence>>,
+    /// What ended the texts before their time.
+    failed: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -74,6 +76,7 @@ impl Report {
         engine: &Engine,
         run: &Run,
         evidence: Option<Vec<OpEvidence>>,
+        failed: Option<String>,
     ) -> Report {
         let [weight_bytes, cache_bytes] = engine.memory();
         let steps = engine.steps();
@@ -129,6 +132,7 @@ impl Report {
                 last_crossing: engine.last_crossing(),
             },
             evidence,
+            failed,
         }
     }
 

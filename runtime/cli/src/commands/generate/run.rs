@@ -72,6 +72,11 @@ impl Run {
         ended
     }
 
+    /// Whether any token came.
+    pub fn produced(&self) -> bool {
+        self.texts.iter().any(|text| !text.tokens.is_empty())
+    }
+
     fn steps(
         &mut self,
         engine: &mut Engine,
@@ -124,6 +129,9 @@ impl Run {
         let Some(decoder) = text.decoder.take() else {
             return;
         };
+        if text.tokens.is_empty() {
+            return;
+        }
         let last = decoder.finish();
         text.text.push_str(&last);
         if several {
