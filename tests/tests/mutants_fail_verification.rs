@@ -119,7 +119,7 @@ const MUTANTS: [Mutant; 3] = [
         what: "a part of the work that is dropped",
         edits: &[
             (
-                "pool.rs",
+                "pool/mod.rs",
                 "pub fn ranges(&self, count: usize, steps: u64, f: impl Fn(Range<usize>) + Sync) {",
                 "pub fn ranges(&self, count: usize, steps: u64, f: impl Fn(Range<usize>) + Sync) {\n        let count = if count > 1 { count - 1 } else { count };",
             ),
