@@ -2,17 +2,38 @@
 
 Weights are what the file holds, decoded by the format's own library; nothing is rounded anywhere, neither activations nor keys and values. It shares
 nothing with the engine but the file.
+
+With `rounded` it rounds what the engine says that it rounds, and nothing else: activations to 8 bits by blocks of 32 before products with weights in
+block formats, and keys and values to f16. How far that is from the exact evaluation is the error that this way of computing has by itself.
 """
 
 import math
 
 import numpy as np
-from gguf import GGUFReader
+from gguf import GGMLQuantizationType, GGUFReader
 from gguf.quants import dequantize
+
+PLAIN = {GGMLQuantizationType.F32, GGMLQuantizationType.F16, GGMLQuantizationType.BF16}
+
+
+def to_8_bits(x):
+    """Blocks of 32 along the last axis, as `matmul_bt.1` says with `int8_activations`: in f32, ties to even."""
+    shape = x.shape
+    x = np.pad(x.astype(np.float32), [(0, 0)] * (x.ndim - 1) + [(0, -shape[-1] % 32)])
+    blocks = x.reshape(*shape[:-1], -1, 32)
+    most = np.abs(blocks).max(-1, keepdims=True)
+    inverse = np.where(most > 0, np.float32(127) / np.where(most > 0, most, np.float32(1)), np.float32(0))
+    whole = np.rint(blocks * inverse).astype(np.float64) * (most / np.float32(127)).astype(np.float64)
+    return whole.reshape(x.shape)[..., : shape[-1]]
+
+
+def to_f16(x):
+    return x.astype(np.float32).astype(np.float16).astype(np.float64)
 
 
 class Model:
-    def __init__(self, path):
+    def __init__(self, path, rounded=False):
+        self.rounded = rounded
         reader = GGUFReader(path)
         self.fields = reader.fields
         self.tensors = {t.name: t for t in reader.tensors}
@@ -50,8 +71,13 @@ class Model:
         w = self.weight(name)
         return x / np.sqrt(np.mean(x * x, -1, keepdims=True) + self.eps) * w
 
+    def product(self, x, name):
+        if self.rounded and self.tensors[name].tensor_type not in PLAIN:
+            x = to_8_bits(x)
+        return x @ self.weight(name).T
+
     def linear(self, x, layer, part):
-        y = x @ self.weight(f"blk.{layer}.{part}.weight").T
+        y = self.product(x, f"blk.{layer}.{part}.weight")
         bias = self.weight(f"blk.{layer}.{part}.bias")
         return y if bias is None else y + bias
 
@@ -104,6 +130,8 @@ class Model:
                 k = self.norm(k, name("attn_k_norm"))
             base = 10000.0 if local else self.base
             q, k = self.rope(q, positions, base), self.rope(k, positions, base)
+            if self.rounded:
+                k, v = to_f16(k), to_f16(v)
             y = self.linear(self.attention(q, k, v, self.window if local else 0), layer, "attn_output")
             if gemma:
                 y = self.norm(y, name("post_attention_norm"))
@@ -120,5 +148,4 @@ class Model:
                 y = self.norm(y, name("post_ffw_norm"))
             x = x + y
         x = self.norm(x[np.asarray(rows)], "output_norm.weight")
-        head = self.weight("output.weight")
-        return x @ (self.weight("token_embd.weight") if head is None else head).T
+        return self.product(x, "output.weight" if "output.weight" in self.tensors else "token_embd.weight")

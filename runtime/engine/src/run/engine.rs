@@ -1,7 +1,7 @@
 //! The engine.
 
 use super::cache::{Cache, Pages};
-use super::evidence::{Evidence, KernelEvidence, KernelUse};
+use super::evidence::Steps;
 use super::expected::expected;
 use super::options::Options;
 use super::part::{Common, DevicePart, Fallbacks};
@@ -15,7 +15,6 @@ use overt::Runtime;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Duration;
 
 /// A model on devices, and the sequences that it continues. One thread uses it at a time.
 ///
@@ -40,20 +39,20 @@ use std::time::Duration;
 /// ```
 pub struct Engine {
     // Dropped in order: everything on devices before the file that imported memory lies in.
-    parts: Vec<DevicePart>,
-    ops: Ops,
-    witnesses: Witnesses,
+    pub(super) parts: Vec<DevicePart>,
+    pub(super) ops: Ops,
+    pub(super) witnesses: Witnesses,
     config: Config,
     schedule: Schedule,
-    fallbacks: Fallbacks,
+    pub(super) fallbacks: Fallbacks,
     context: usize,
     vocabulary: usize,
     next: u64,
     /// The batch of the last pass, whose data the devices still hold, and how many passes had which calls.
-    last: Option<Batch>,
-    passes: BTreeMap<Kind, u64>,
-    steps: Steps,
-    runtime: Runtime,
+    pub(super) last: Option<Batch>,
+    pub(super) passes: BTreeMap<Kind, u64>,
+    pub(super) steps: Steps,
+    pub(super) runtime: Runtime,
     file: GgufFile,
 }
 
@@ -66,19 +65,6 @@ pub struct Produced {
     pub token: u32,
     /// Set with a sequence's last token.
     pub finish: Option<Finish>,
-}
-
-/// What the engine did so far. Each placement captures and replays its own part of a pass, and all are counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Steps {
-    /// Passes through the model.
-    pub passes: u64,
-    /// Those of them that were captured, which happens once for each number of requests, and again at each crossing.
-    pub captures: u64,
-    /// Captures because a fact left the interval of the captured one.
-    pub crossings: u64,
-    /// Replays of captured passes.
-    pub replays: u64,
 }
 
 impl Engine {
@@ -351,7 +337,7 @@ impl Engine {
     }
 
     /// Waits for every part, and reports the failure of the first that has one: those behind it worked on what it left.
-    fn wait(&self) -> Result<(), EngineError> {
+    pub(super) fn wait(&self) -> Result<(), EngineError> {
         let mut result = Ok(());
         for part in &self.parts {
             result = result.and(part.stream.sync());
@@ -380,7 +366,7 @@ impl Engine {
             .collect())
     }
 
-    fn common(&self) -> Common<'_> {
+    pub(super) fn common(&self) -> Common<'_> {
         Common {
             runtime: &self.runtime,
             config: &self.config,
@@ -388,85 +374,6 @@ impl Engine {
             witnesses: &self.witnesses,
             columns: self.schedule.columns as i64,
         }
-    }
-
-    /// What was done so far.
-    pub fn steps(&self) -> Steps {
-        let mut steps = self.steps;
-        for part in &self.parts {
-            let (captures, replays, _) = part.captured();
-            steps.captures += captures;
-            steps.replays += replays;
-            steps.crossings += captures - part.repeated();
-        }
-        steps
-    }
-
-    /// Why a repeated pass was last captured again, or why one cannot be captured and is dispatched call by call.
-    pub fn last_crossing(&self) -> Option<String> {
-        let mut parts = self.parts.iter();
-        parts.find_map(|part| part.captured().2.map(str::to_owned))
-    }
-
-    /// Bytes of prepared weights, and of the cache.
-    pub fn memory(&self) -> [u64; 2] {
-        let weights = self.parts.iter().map(|part| part.weights.bytes()).sum();
-        let cache = self.parts.iter().map(|part| part.cache.bytes()).sum();
-        [weights, cache]
-    }
-
-    /// What ran. Waits for all work, and runs the last pass once more to measure the time of each op; that run is not counted.
-    ///
-    /// # Errors
-    /// What the device says.
-    pub fn evidence(&self) -> Result<Evidence, EngineError> {
-        let common = self.common();
-        let mut times: BTreeMap<Kind, Duration> = BTreeMap::new();
-        self.wait()?;
-        if let Some(batch) = &self.last {
-            for (number, part) in self.parts.iter().enumerate() {
-                let before = number.checked_sub(1).map(|n| &self.parts[n]);
-                for (kind, time) in part.times(&common, batch, before)? {
-                    *times.entry(kind).or_default() += time;
-                }
-            }
-        }
-        let tiers: BTreeMap<String, overt::Tier> = self
-            .runtime
-            .kernels()
-            .into_iter()
-            .map(|kernel| (kernel.decl.id.clone(), kernel.decl.tier))
-            .collect();
-        let mut ops = Vec::new();
-        for kind in Kind::ALL {
-            let seen = self.witnesses.of(kind).seen().map_err(overt::Error::from)?;
-            let kernels: Vec<KernelUse> = seen
-                .kernels
-                .into_iter()
-                .map(|(kernel, counts)| KernelUse {
-                    tier: tiers
-                        .get(&kernel)
-                        .copied()
-                        .unwrap_or(overt::Tier::Reference),
-                    completed: counts.completed,
-                    fallback: self.fallbacks.get(&(kind, kernel.clone())).cloned(),
-                    kernel,
-                })
-                .collect();
-            if !kernels.is_empty() {
-                ops.push(KernelEvidence {
-                    kind,
-                    op: self.ops.op(kind).name().to_owned(),
-                    kernels,
-                    time: times.get(&kind).copied().unwrap_or_default(),
-                });
-            }
-        }
-        Ok(Evidence {
-            ops,
-            timed: self.last.as_ref().map_or(0, |batch| batch.seq_lens.len()),
-            expected: self.passes.iter().map(|(kind, n)| (*kind, *n)).collect(),
-        })
     }
 }
 

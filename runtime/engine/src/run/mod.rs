@@ -10,7 +10,7 @@ mod schedule;
 mod sequence;
 
 pub(crate) use cache::Cache;
-pub use engine::{Engine, Produced, Steps};
-pub use evidence::{Evidence, KernelEvidence, KernelUse};
+pub use engine::{Engine, Produced};
+pub use evidence::{Evidence, KernelEvidence, KernelUse, Steps};
 pub use options::{Options, Placement};
 pub use sequence::{Finish, Request, Sampling, SequenceId};
