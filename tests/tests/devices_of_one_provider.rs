@@ -322,6 +322,7 @@ fn a_graph_is_of_one_device_and_says_what_it_cannot_hold() {
         let out = sum.tensors[2].as_ref().unwrap();
         let theirs = Tensor::empty(b.device(), F32, &[2, 8]).unwrap();
         let mut event = Event::new(b.device()).unwrap();
+        wrong_device(event.record(&a), "cpu:1", "cpu:0");
         event.record(&b).unwrap();
         let capture = a.capture().unwrap();
         for refused in [a.copy(out, &theirs), a.wait_for(&event), event.record(&a)] {

@@ -48,6 +48,9 @@ impl Event {
     }
 
     /// Puts the event behind all work enqueued so far, and flushes. Recording again moves it.
+    ///
+    /// # Errors
+    /// [`Error::WrongDevice`] on a stream of another device; streams of other devices of the provider may wait for it.
     pub fn record(&mut self, stream: &Stream) -> Result<(), Error> {
         stream.refuse_while_capturing("record an event")?;
         let instance = stream.device().instance();
@@ -56,7 +59,9 @@ impl Event {
             &instance.provider.decl,
             "event_record",
         )?;
-        self.same_instance(stream)?;
+        if !self.device.same(stream.device()) {
+            return Err(self.wrong_device(stream));
+        }
         let mut words = Words::default();
         let sink = words.sink();
         stream.progress.enqueue();
@@ -139,11 +144,15 @@ impl Event {
         if std::sync::Arc::ptr_eq(self.device.instance(), stream.device().instance()) {
             return Ok(());
         }
-        Err(Error::WrongDevice {
+        Err(self.wrong_device(stream))
+    }
+
+    fn wrong_device(&self, stream: &Stream) -> Error {
+        Error::WrongDevice {
             what: "event",
             got: self.device.name().to_owned(),
             wanted: stream.device().name().to_owned(),
-        })
+        }
     }
 }
 
