@@ -18,14 +18,38 @@ from reference import Model
 
 # name: architecture, layers, width, heads, kv heads, head, feed-forward, vocabulary, tied, types of weights in turn, window
 MODELS = {
-    "llama-mixed": ("llama", 2, 64, 4, 2, 16, 96, 128, True, [Q.F32, Q.F16, Q.BF16, Q.Q8_0], 0),
-    "qwen2-untied": ("qwen2", 3, 64, 4, 1, 16, 96, 128, False, [Q.Q8_0, Q.Q4_0, Q.Q5_1], 0),
-    "qwen3-tied": ("qwen3", 3, 64, 4, 2, 32, 128, 128, True, [Q.Q4_1, Q.Q8_0, Q.F16], 0),
-    "gemma3-window": ("gemma3", 7, 64, 4, 1, 32, 96, 160, True, [Q.Q8_0, Q.BF16], 5),
+    "llama-mixed": ("llama", 2, 64, 4, 2, 16, 64, 128, True, [Q.F32, Q.F16, Q.BF16, Q.Q8_0], 0),
+    "qwen2-untied": ("qwen2", 2, 64, 4, 1, 16, 96, 128, False, [Q.Q8_0, Q.Q4_0, Q.Q5_1], 0),
+    "qwen3-tied": ("qwen3", 2, 64, 4, 2, 32, 96, 128, True, [Q.Q4_1, Q.Q8_0, Q.F16], 0),
+    "gemma3-window": ("gemma3", 7, 64, 4, 1, 32, 64, 160, True, [Q.Q4_0, Q.Q8_0, Q.Q4_1, Q.Q4_0, Q.BF16], 5),
+    "llama-untied-k": ("llama", 2, 256, 4, 2, 32, 64, 96, False, [Q.Q4_K, Q.Q6_K], 0),
 }
+
+# Elements of a block of the types that the library can read and not write.
+SUPER = 256
 
 PROMPTS = [3, 17]
 COUNT = 6
+
+
+def random_k(rng, kind, rows, depth, spread):
+    """Random blocks of Q4_K or Q6_K, whose values have a mean near 0 and about this spread: the library decodes these types and cannot encode them."""
+    n = rows * depth // SUPER
+    if kind == Q.Q4_K:
+        # Eight scales and eight offsets of 6 bits; 4-bit values have their middle at 7.5, and a spread of 4.6 around it.
+        scale = rng.integers(20, 64, (n, 8), dtype=np.uint8)
+        least = np.clip(scale + rng.integers(-3, 4, (n, 8)), 0, 63).astype(np.uint8)
+        factor = np.full((n, 1), spread / (42 * 4.6)) * rng.uniform(0.8, 1.2, (n, 1))
+        low = [scale[:, :4] | (scale[:, 4:] >> 4 << 6), least[:, :4] | (least[:, 4:] >> 4 << 6)]
+        high = (scale[:, 4:] & 15) | (least[:, 4:] << 4)
+        halves = np.concatenate([factor, factor * 7.5], 1).astype(np.float16)
+        parts = [halves.view(np.uint8), *low, high, rng.integers(0, 256, (n, 128), dtype=np.uint8)]
+    else:
+        # 6-bit values around 32, with a spread of 18.5; sixteen signed scales.
+        scale = (rng.integers(40, 90, (n, 16)) * rng.choice([-1, 1], (n, 16))).astype(np.int8)
+        factor = (spread / (65 * 18.5) * rng.uniform(0.8, 1.2, (n, 1))).astype(np.float16)
+        parts = [rng.integers(0, 256, (n, 192), dtype=np.uint8), scale.view(np.uint8), factor.view(np.uint8)]
+    return np.concatenate(parts, 1).reshape(rows, -1)
 
 
 def write(path, name, seed):
@@ -51,9 +75,14 @@ def write(path, name, seed):
 
     def matrix(name, rows, depth, spread=1.0):
         nonlocal turn
-        data = rng.normal(0, spread / np.sqrt(depth), (rows, depth)).astype(np.float32)
         kind = types[turn % len(types)]
         turn += 1
+        if kind in (Q.Q4_K, Q.Q6_K) and depth % SUPER == 0:
+            w.add_tensor(name, random_k(rng, kind, rows, depth, spread / np.sqrt(depth)), raw_dtype=kind)
+            return
+        if kind in (Q.Q4_K, Q.Q6_K):
+            kind = Q.Q4_0
+        data = rng.normal(0, spread / np.sqrt(depth), (rows, depth)).astype(np.float32)
         w.add_tensor(name, quantize(data, kind), raw_dtype=kind)
 
     def vector(name, count, around, spread):
@@ -107,7 +136,7 @@ def main():
                 {
                     "prompt": prompt,
                     "forced": forced,
-                    "logits": [[float(f"{x:.7g}") for x in row] for row in right],
+                    "logits": [[float(f"{x:.6g}") for x in row] for row in right],
                     "llama_rms": float(np.sqrt(np.mean(off * off))),
                     "llama_most": float(np.abs(off).max()),
                 }
