@@ -164,7 +164,7 @@ impl Config {
             value_head: or(key("attention.value_length"), key_head)?,
             feed_forward: size(key("feed_forward_length"))?,
             context: context as usize,
-            eps: file.f64(&key("attention.layer_norm_rms_epsilon"))?,
+            eps: eps(file, key("attention.layer_norm_rms_epsilon"))?,
             attention_scale: 1.0 / (key_head as f64).sqrt(),
             embedding_scale: 1.0,
             gate: Gate::Silu,
@@ -323,9 +323,21 @@ fn scaling(
     })
 }
 
+fn eps(file: &Gguf<'_>, what: String) -> Result<f64, EngineError> {
+    let got = file.f64(&what)?;
+    if got.is_finite() && got >= 0.0 {
+        return Ok(got);
+    }
+    Err(EngineError::Unsupported {
+        what,
+        got: got.to_string(),
+        wanted: "0, or a number above it".into(),
+    })
+}
+
 /// Files with Llama 3.1's scaling hold what each frequency is divided by.
 fn factors(file: &Gguf<'_>, inv_freq: &mut [f32]) -> Result<(), EngineError> {
-    const NAME: &str = "rope_freqs.weight";
+    const NAME: &str = super::names::FACTORS;
     if file.info(NAME).is_none() {
         return Ok(());
     }

@@ -268,9 +268,16 @@ impl<'a> Loader<'a> {
         Ok(target)
     }
 
-    /// Factors of a norm.
+    /// Factors of a norm. Their type is looked at here: no call is made with them before the first pass.
     fn vector(&mut self, name: &str, width: i64) -> Result<Tensor, EngineError> {
         let tensor = self.tensor(name, &[width])?;
+        if ![dtype::F32, dtype::F16, dtype::BF16].contains(&tensor.dtype()) {
+            return Err(EngineError::Unsupported {
+                what: format!("the type of `{name}`"),
+                got: dtype::Shown(tensor.dtype()).to_string(),
+                wanted: "f32, f16 or bf16".into(),
+            });
+        }
         self.stack(&[tensor])
     }
 

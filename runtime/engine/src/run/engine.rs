@@ -91,6 +91,7 @@ impl Engine {
         options.check()?;
         let contents = file.contents();
         let config = Config::from_gguf(&contents)?;
+        model::check(&contents, &config)?;
         let vocabulary = model::vocabulary(&contents)?;
         let ops = Ops::of(runtime, config.gate)?;
         let witnesses = Witnesses::default();
@@ -100,6 +101,14 @@ impl Engine {
         };
         let columns = context.div_ceil(options.page);
         let pages = columns * options.sequences;
+        // Their numbers are of 32 bits in the table of pages.
+        if i32::try_from(pages).is_err() {
+            return Err(EngineError::Option {
+                option: "sequences",
+                got: format!("{} of {columns} pages each", options.sequences),
+                wanted: format!("at most {} pages in all", i32::MAX),
+            });
+        }
         let devices = runtime.devices();
         let first = devices.first().map_or("", |device| device.name());
         let split = options
