@@ -1,9 +1,9 @@
-"""llama.cpp, token by token: prompts in one batch of at most 512, then one token a call."""
-
-import os
+"""llama.cpp, token by token: prompts in batches of at most 512, then one token a call."""
 
 import llama_cpp
 import numpy as np
+
+THREADS = 2
 
 
 class Peer:
@@ -14,8 +14,8 @@ class Peer:
             n_ctx=context,
             n_batch=512,
             n_ubatch=512,
-            n_threads=os.cpu_count(),
-            n_threads_batch=os.cpu_count(),
+            n_threads=THREADS,
+            n_threads_batch=THREADS,
             flash_attn=flash,
             verbose=False,
             **cache,

@@ -4,7 +4,8 @@ Weights are what the file holds, decoded by the format's own library; nothing is
 nothing with the engine but the file.
 
 With `rounded` it rounds what the engine says that it rounds, and nothing else: activations to 8 bits by blocks of 32 before products with weights in
-block formats, and keys and values to f16. How far that is from the exact evaluation is the error that this way of computing has by itself.
+block formats, and keys and values to f16. How far that is from the exact evaluation is the error that this way of computing has by itself. A function
+of a weight's name in the place of True says before which products activations are rounded, and nothing else is.
 """
 
 import math
@@ -72,7 +73,8 @@ class Model:
         return x / np.sqrt(np.mean(x * x, -1, keepdims=True) + self.eps) * w
 
     def product(self, x, name):
-        if self.rounded and self.tensors[name].tensor_type not in PLAIN:
+        rounds = self.rounded(name) if callable(self.rounded) else self.rounded
+        if rounds and self.tensors[name].tensor_type not in PLAIN:
             x = to_8_bits(x)
         return x @ self.weight(name).T
 
@@ -130,7 +132,7 @@ class Model:
                 k = self.norm(k, name("attn_k_norm"))
             base = 10000.0 if local else self.base
             q, k = self.rope(q, positions, base), self.rope(k, positions, base)
-            if self.rounded:
+            if self.rounded is True:
                 k, v = to_f16(k), to_f16(v)
             y = self.linear(self.attention(q, k, v, self.window if local else 0), layer, "attn_output")
             if gemma:

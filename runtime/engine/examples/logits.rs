@@ -1,8 +1,8 @@
-//! Writes the logits of each step, for prompts given as tokens: `logits MODEL PROMPTS.json FOLDER [exact]`.
+//! Writes the logits of each step, for prompts given as tokens: `logits MODEL PROMPTS.json FOLDER [exact] [KNOB=VALUE ..]`.
 //!
 //! The file is a list of `{"tokens": [..], "count": N, "forced": [..] or null}`. For prompt `n` the folder gets `n.json`, the tokens that were produced, and
 //! `n.f32`, the logits of each step, `[count, vocabulary]`. Where tokens are forced they go on in place of the likeliest, as in a host that draws by
-//! itself. With `exact` activations are not rounded to 8 bits.
+//! itself. With `exact` activations are not rounded to 8 bits. Knobs are those of the runtime, as `cpu.threads=2`.
 
 use overt::Runtime;
 use overt_engine::{Engine, Options, Request, Sampling};
@@ -10,6 +10,8 @@ use serde::Deserialize;
 use std::error::Error;
 use std::fs;
 use std::path::Path;
+
+const USAGE: &str = "usage: logits MODEL PROMPTS.json FOLDER [exact] [KNOB=VALUE ..]";
 
 #[derive(Deserialize)]
 struct Prompt {
@@ -21,15 +23,24 @@ struct Prompt {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, model, prompts, folder, rest @ ..] = arguments.as_slice() else {
-        return Err("usage: logits MODEL PROMPTS.json FOLDER [exact]".into());
+        return Err(USAGE.into());
     };
+    let mut exact = false;
+    let mut builder = Runtime::builder();
+    for word in rest {
+        match word.split_once('=') {
+            None if word == "exact" => exact = true,
+            Some((knob, value)) => builder = builder.knob(knob, value),
+            None => return Err(format!("`{word}`; {USAGE}").into()),
+        }
+    }
     let prompts: Vec<Prompt> = serde_json::from_str(&fs::read_to_string(prompts)?)?;
     let longest = prompts.iter().map(|p| p.tokens.len() + p.count).max();
-    let runtime = Runtime::builder().start()?;
+    let runtime = builder.start()?;
     let options = Options {
         context: longest.unwrap_or(0) + 1,
         sequences: 1,
-        int8_activations: rest.first().map(String::as_str) != Some("exact"),
+        int8_activations: !exact,
         ..Options::default()
     };
     let mut engine = Engine::load(&runtime, model.as_ref(), &options)?;
