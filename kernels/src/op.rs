@@ -23,6 +23,8 @@ pub struct Op {
     pub fill: fn(call: &mut HostCall, seed: u64),
     /// Rules on the *contents* of operands, which only a checked run can hold: names the operand and the index at fault.
     pub check_contents: fn(call: &HostCall) -> Result<(), ContentError>,
+    /// The operands that these rules read besides those of integers. A checked run reads back no others.
+    pub float_rules: &'static [&'static str],
     /// Least work of a call.
     pub work: fn(call: &HostCall) -> Work,
     /// Which rows of the outputs are independent of which: what batch invariance is tested on.

@@ -12,6 +12,7 @@ pub mod ledger;
 pub mod manifest;
 pub mod model;
 pub mod observer;
+pub mod parts;
 pub mod problems;
 pub mod run;
 pub mod split;

@@ -1,77 +1,10 @@
 //! Models that cannot run, by files that differ from a good one in one place: each ends with an error of its kind that names the place.
 
 use overt::Runtime;
-use overt_engine::gguf::{GgmlType, Gguf, GgufProblem, GgufWriter, Place, WriteValue};
+use overt_engine::gguf::{GgmlType, GgufProblem, Place, WriteValue};
 use overt_engine::{Engine, EngineError, Options};
+use overt_tests::parts::Parts;
 use overt_tests::start;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-/// A model in parts.
-#[derive(Clone)]
-struct Parts {
-    keys: BTreeMap<String, WriteValue>,
-    tensors: BTreeMap<String, (GgmlType, Vec<u64>, Vec<u8>)>,
-}
-
-impl Parts {
-    fn of(name: &str) -> Parts {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("files/models");
-        let bytes = std::fs::read(folder.join(format!("{name}.gguf"))).unwrap();
-        let file = Gguf::parse(&bytes).unwrap();
-        let tensors = file.tensors().map(|tensor| {
-            let shape = tensor.shape().iter().map(|n| *n as u64).collect();
-            let parts = (tensor.kind(), shape, tensor.bytes().to_vec());
-            (tensor.name().to_owned(), parts)
-        });
-        let keys = file.metadata();
-        Parts {
-            keys: keys
-                .map(|(key, value)| (key.into(), value.into()))
-                .collect(),
-            tensors: tensors.collect(),
-        }
-    }
-
-    fn with(&self, key: &str, value: impl Into<WriteValue>) -> Parts {
-        let mut changed = self.clone();
-        changed.keys.insert(key.into(), value.into());
-        changed
-    }
-
-    fn without(&self, key: &str) -> Parts {
-        let mut changed = self.clone();
-        assert!(changed.keys.remove(key).is_some(), "{key}");
-        changed
-    }
-
-    fn tensor(&self, name: &str, kind: GgmlType, shape: &[u64]) -> Parts {
-        let mut changed = self.clone();
-        let bytes = kind.bytes_for(shape.iter().product()).unwrap();
-        let parts = (kind, shape.to_vec(), vec![0; bytes as usize]);
-        changed.tensors.insert(name.into(), parts);
-        changed
-    }
-
-    fn lacking(&self, name: &str) -> Parts {
-        let mut changed = self.clone();
-        assert!(changed.tensors.remove(name).is_some(), "{name}");
-        changed
-    }
-
-    fn write(&self, folder: &Path) -> PathBuf {
-        let mut file = GgufWriter::new();
-        for (key, value) in &self.keys {
-            file.set(key, value.clone()).unwrap();
-        }
-        for (name, (kind, shape, bytes)) in &self.tensors {
-            file.tensor(name, *kind, shape, bytes).unwrap();
-        }
-        let path = folder.join("model.gguf");
-        file.save(&path).unwrap();
-        path
-    }
-}
 
 struct Bench {
     runtime: Runtime,

@@ -64,9 +64,9 @@ impl Out {
         self.json
     }
 
-    /// Whether nobody reads any more.
+    /// Whether nothing can be written any more.
     pub fn is_closed(&self) -> bool {
-        self.closed
+        self.closed || self.error.is_some()
     }
 
     fn write(&mut self, text: &str) {

@@ -1,6 +1,7 @@
 //! What can go wrong.
 
 use crate::gguf::GgufError;
+use crate::run::SequenceId;
 use overt::kernels::ops::rope::FrequencyError;
 
 /// Why a model could not be loaded or run. Unless a variant says otherwise nothing has changed.
@@ -51,6 +52,14 @@ pub enum EngineError {
         got: String,
         /// What would do.
         wanted: String,
+    },
+    /// No token can be taken from a sequence's logits. The others go on once it is cancelled.
+    #[error(
+        "{sequence:?}: the logits hold no number to choose by; the weights or the cache hold NaN"
+    )]
+    NoToken {
+        /// Whose.
+        sequence: SequenceId,
     },
     /// Whoever was told of the progress wanted no more.
     #[error("loading was stopped")]

@@ -27,6 +27,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     work,
     rows: Rows::Along("T"),
     lengths: &[],

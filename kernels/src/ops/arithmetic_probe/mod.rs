@@ -32,6 +32,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents,
+    float_rules: &[],
     work: |call| Work {
         bytes: ["a", "b", "out"]
             .map(|name| operand_bytes(call, name))

@@ -28,6 +28,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: contents::check,
+    float_rules: &[],
     work,
     rows: Rows::Along("T"),
     lengths: &[],

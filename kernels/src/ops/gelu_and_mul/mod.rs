@@ -29,6 +29,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     // A cubic polynomial, an exponential, a sum, a quotient and a product.
     work: |call| {
         touch_all(

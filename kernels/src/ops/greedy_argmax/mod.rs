@@ -24,6 +24,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     // A comparison for each element.
     work: |call| {
         touch_all(

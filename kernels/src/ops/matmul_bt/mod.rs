@@ -40,6 +40,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     work: |call| {
         let product =
             symbol(call, "M") as f64 * symbol(call, "N") as f64 * symbol(call, "K") as f64;

@@ -23,6 +23,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     work: |call| {
         let terms = symbol(call, "T") as f64 * symbol(call, "S") as f64 * symbol(call, "D") as f64;
         touch_all(call, 2.0 * terms)

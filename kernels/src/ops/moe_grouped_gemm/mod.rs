@@ -32,6 +32,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: contents::check,
+    float_rules: &[],
     work,
     rows: Rows::Along("T"),
     lengths: &[],

@@ -47,6 +47,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: contents::check,
+    float_rules: &["bias", "logits"],
     // An exponential, a sum, a product and a comparison for each logit.
     work: |call| {
         touch_all(

@@ -64,6 +64,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: contents::check,
+    float_rules: &[],
     work: cost::work,
     rows: Rows::Requests,
     lengths: &[("query_lens", "R"), ("seq_lens", "R")],

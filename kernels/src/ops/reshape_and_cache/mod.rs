@@ -42,6 +42,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: contents::check,
+    float_rules: &[],
     work,
     rows: Rows::Dependent,
     lengths: &[],

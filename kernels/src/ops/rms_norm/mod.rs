@@ -27,6 +27,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     // A square and a sum, then two products.
     work: |call| {
         touch_all(

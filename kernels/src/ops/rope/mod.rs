@@ -39,6 +39,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: contents::check,
+    float_rules: &["inv_freq"],
     // Four products and two sums for a pair.
     work: |call| {
         touch_all(

@@ -50,6 +50,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: contents::check,
+    float_rules: &["temperature", "top_p", "min_p"],
     // A comparison, a product, an exponential and a sum for each element.
     work: |call| {
         touch_all(

@@ -25,6 +25,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     // Negation, exponential, sum, quotient and product, each counted as one.
     work: |call| {
         touch_all(

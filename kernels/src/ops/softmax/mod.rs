@@ -25,6 +25,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     // A product, a comparison, a difference, an exponential, a sum and a product.
     work: |call| {
         touch_all(

@@ -28,6 +28,7 @@ pub static OP: Op = Op {
     geometries: geometries::geometries,
     fill: fill::fill,
     check_contents: no_rules,
+    float_rules: &[],
     // Three bounds, a product, exponential, sum and quotient, a sum and two products.
     work: |call| {
         touch_all(

@@ -4,7 +4,7 @@
 //! the embedding) is written here beside its source.
 
 use crate::error::EngineError;
-use crate::gguf::Gguf;
+use crate::gguf::{Gguf, Value};
 use overt::kernels::ops::rope::{Scaling, amplitude, inv_freq};
 
 /// The families of models that the engine runs.
@@ -205,8 +205,8 @@ impl Config {
         self.architecture == Architecture::Llama
     }
 
-    /// What the metadata of Gemma does not say, from its reference code: embedded rows times the root of the width, Gelu, windows on five
-    /// layers of six with positions of base 10,000, and for the 62 layers of the largest model a scale by width over heads.
+    /// What the metadata of Gemma need not say, from its reference code: embedded rows times the root of the width, Gelu, windows on five
+    /// layers of six with positions of base 10,000 where no key says otherwise, and for the 62 layers of the largest model a scale by width over heads.
     fn gemma(
         &mut self,
         file: &Gguf<'_>,
@@ -221,12 +221,24 @@ impl Config {
         let tokens = file
             .optional(&key("attention.sliding_window"), Gguf::u64)?
             .unwrap_or(0);
+        let pattern = key("attention.sliding_window_pattern");
+        let full_every = file.optional(&pattern, Gguf::u64)?.unwrap_or(6);
+        if full_every == 0 {
+            return Err(EngineError::Unsupported {
+                what: pattern,
+                got: full_every.to_string(),
+                wanted: "1 or more".into(),
+            });
+        }
+        let base = file
+            .optional(&key("rope.freq_base_swa"), Gguf::f64)?
+            .unwrap_or(10_000.0);
         if tokens > 0 {
             self.window = Some(Window {
                 tokens: i64::try_from(tokens).unwrap_or(i64::MAX),
-                full_every: 6,
+                full_every: usize::try_from(full_every).unwrap_or(usize::MAX),
                 positions: Positions {
-                    inv_freq: inv_freq(10_000.0, rotary, &Scaling::None)?,
+                    inv_freq: inv_freq(base, rotary, &Scaling::None)?,
                     amplitude: 1.0,
                 },
             });
@@ -240,27 +252,52 @@ impl Config {
         file: &Gguf<'_>,
         key: &dyn Fn(&str) -> String,
     ) -> Result<(), EngineError> {
-        let zero = [
-            "expert_count",
-            "attn_logit_softcapping",
-            "final_logit_softcapping",
-            "attention.clamp_kqv",
-            "attention.max_alibi_bias",
-            "logit_scale",
-            "residual_scale",
-            "embedding_scale",
-            "attention.scale",
+        // Each with the value that changes nothing.
+        let neutral = [
+            ("expert_count", 0.0),
+            ("attn_logit_softcapping", 0.0),
+            ("final_logit_softcapping", 0.0),
+            ("attention.clamp_kqv", 0.0),
+            ("attention.max_alibi_bias", 0.0),
+            ("logit_scale", 0.0),
+            ("residual_scale", 0.0),
+            ("embedding_scale", 0.0),
+            ("attention.scale", 0.0),
+            ("attention.causal", 1.0),
+            ("rope.scale_linear", 1.0),
+            ("rope.scaling.attn_factor", 1.0),
+            ("rope.scaling.yarn_attn_factor", 1.0),
+            ("rope.scaling.yarn_ext_factor", 1.0),
+            ("rope.scaling.yarn_beta_fast", 32.0),
+            ("rope.scaling.yarn_beta_slow", 1.0),
+            ("rope.scaling.yarn_log_multiplier", 0.0),
         ];
-        for name in zero {
+        for (name, neutral) in neutral {
             let what = key(name);
+            let number = |value: Value<'_>| match value {
+                Value::Bool(truth) => Some(f64::from(u8::from(truth))),
+                other => other.float().or_else(|| other.integer().map(|i| i as f64)),
+            };
             if let Some(value) = file.value(&what)
-                && value.float().or_else(|| value.integer().map(|i| i as f64)) != Some(0.0)
+                && number(value) != Some(neutral)
             {
                 return Err(EngineError::Unsupported {
                     what,
                     got: format!("{value:?}"),
-                    wanted: "models without it".into(),
+                    wanted: format!("models without it, or with {neutral}"),
                 });
+            }
+        }
+        if self.architecture != Architecture::Gemma3 {
+            for name in ["attention.sliding_window_pattern", "rope.freq_base_swa"] {
+                let what = key(name);
+                if let Some(value) = file.value(&what) {
+                    return Err(EngineError::Unsupported {
+                        what,
+                        got: format!("{value:?}"),
+                        wanted: "windows with gemma3 alone".into(),
+                    });
+                }
             }
         }
         let window = key("attention.sliding_window");
@@ -297,17 +334,29 @@ fn scaling(
 ) -> Result<Scaling, EngineError> {
     let kind_key = key("rope.scaling.type");
     let kind = file.optional(&kind_key, Gguf::string)?;
-    let factor = file.optional(&key("rope.scaling.factor"), Gguf::f64)?;
+    let factor_key = key("rope.scaling.factor");
+    let factor = file.optional(&factor_key, Gguf::f64)?;
+    if let Some(got) = factor
+        && !(got.is_finite() && got > 0.0)
+    {
+        return Err(EngineError::Unsupported {
+            what: factor_key,
+            got: got.to_string(),
+            wanted: "a number above 0".into(),
+        });
+    }
     Ok(match (kind, factor) {
-        (None | Some("none"), _) => Scaling::None,
+        (None, None) | (Some("none"), _) => Scaling::None,
+        // Files that name a factor alone mean this kind.
+        (None, Some(factor)) => Scaling::Linear { factor },
         (Some("linear"), factor) => Scaling::Linear {
             factor: factor.unwrap_or(1.0),
         },
         (Some("yarn"), factor) => Scaling::Yarn {
             factor: factor.unwrap_or(1.0),
             original_context: file
-                .optional(&key("rope.scaling.original_context_length"), Gguf::f64)?
-                .unwrap_or(context as f64),
+                .optional(&key("rope.scaling.original_context_length"), Gguf::u64)?
+                .map_or(context as f64, |tokens| tokens as f64),
             beta_fast: 32.0,
             beta_slow: 1.0,
             truncate: true,

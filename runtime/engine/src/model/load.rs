@@ -168,12 +168,13 @@ impl<'a> Loader<'a> {
     fn alike(&self, number: usize, parts: &[&str]) -> Result<bool, EngineError> {
         let mut kinds = Vec::with_capacity(parts.len());
         for part in parts {
-            kinds.push((
-                self.file
-                    .tensor(&names::of(number, part, "weight"))?
-                    .dtype(),
-                self.file.info(&names::of(number, part, "bias")).is_some(),
-            ));
+            let bias = names::of(number, part, "bias");
+            let bias = match self.file.info(&bias) {
+                Some(_) => Some(self.file.tensor(&bias)?.dtype()),
+                None => None,
+            };
+            let weight = self.file.tensor(&names::of(number, part, "weight"))?;
+            kinds.push((weight.dtype(), bias));
         }
         Ok(kinds.windows(2).all(|pair| pair[0] == pair[1]))
     }
@@ -253,6 +254,10 @@ impl<'a> Loader<'a> {
 
     /// Writes tensors of one type and depth, one below the other.
     fn stack(&mut self, parts: &[FileTensor<'_>]) -> Result<Tensor, EngineError> {
+        assert!(
+            parts.iter().all(|part| part.dtype() == parts[0].dtype()),
+            "parts of one weight are of one type"
+        );
         let mut shape = parts[0].shape().to_vec();
         shape[0] = parts.iter().map(|part| part.shape()[0]).sum();
         let target = Tensor::empty(self.device(), parts[0].dtype(), &shape)?;

@@ -194,6 +194,11 @@ impl Engine {
         &self.file
     }
 
+    /// Number of tokens, by the table.
+    pub fn vocabulary(&self) -> usize {
+        self.vocabulary
+    }
+
     /// Devices and the numbers of their layers, first to last.
     pub fn placements(&self) -> impl Iterator<Item = (&str, usize)> {
         let part = |part: &'_ DevicePart| part.weights.layers.len();
@@ -267,6 +272,11 @@ impl Engine {
             return Ok(Vec::new());
         }
         let tokens = self.pass(&planned.batch)?;
+        let outside = |token: &u32| *token as usize >= self.vocabulary;
+        if let Some(row) = tokens.iter().position(outside) {
+            let sequence = self.schedule.running[planned.drawn[row]].id;
+            return Err(EngineError::NoToken { sequence });
+        }
         for (place, count) in &planned.taken {
             self.schedule.running[*place].cached += count;
         }

@@ -82,7 +82,8 @@ impl Options {
         if self.placements.is_empty() {
             return Ok(vec![(first.to_owned(), layers)]);
         }
-        let fixed: usize = self.placements.iter().filter_map(|p| p.layers).sum();
+        let fixed = self.placements.iter().filter_map(|p| p.layers);
+        let fixed = fixed.fold(0, usize::saturating_add);
         let open = self
             .placements
             .iter()
@@ -169,6 +170,7 @@ mod tests {
             Ok(vec![2, 3])
         );
         for bad in [
+            vec![place("a", Some(usize::MAX)), place("b", Some(6))],
             vec![place("a", Some(6)), b.clone()],
             vec![place("a", Some(5)), b.clone()],
             vec![place("a", Some(2))],

@@ -9,29 +9,36 @@ use overt_kernels::host::{HostCall, HostTensor};
 use overt_kernels::schema::AttrValue;
 
 impl Stream {
-    /// Reads the integer operands back, which waits for the stream, and holds them against the op's rules.
+    /// Reads the operands that the rules are about back, which waits for the stream, and holds them against the op's rules.
     #[cold]
     pub(super) fn check_contents(&self, call: &Call<'_>, bound: &Bound) -> Result<(), Error> {
         let Some(common) = call.op.common() else {
             return Ok(());
         };
-        let host = self.host_call(call, bound)?;
+        let host = self.host_call(call, bound, common.float_rules)?;
         (common.check_contents)(&host).map_err(|error| Error::Content {
             op: call.op.name().to_owned(),
             error,
         })
     }
 
-    /// The call on host memory with the contents of its integer operands. Other operands have their shapes and no contents, since no
-    /// rule reads a float.
-    fn host_call(&self, call: &Call<'_>, bound: &Bound) -> Result<HostCall, Error> {
+    /// The call on host memory with the contents of its integer operands and of those named. Other operands have their shapes and no
+    /// contents.
+    fn host_call(
+        &self,
+        call: &Call<'_>,
+        bound: &Bound,
+        float_rules: &[&str],
+    ) -> Result<HostCall, Error> {
+        let schema = call.op.schema();
         let binder = &call.op.0.binder;
         let operands = (0..binder.operand_count())
             .map(|index| {
                 let Some(tensor) = call.tensor(index) else {
                     return Ok(None);
                 };
-                let bytes = if tensor.dtype().code == OVERT_DTYPE_INT {
+                let named = float_rules.contains(&schema.operands[index].name.as_str());
+                let bytes = if named || tensor.dtype().code == OVERT_DTYPE_INT {
                     self.read_vec(tensor)?
                 } else {
                     Vec::new()
@@ -40,10 +47,10 @@ impl Stream {
             })
             .collect::<Result<Vec<_>, Error>>()?;
         Ok(HostCall {
-            schema: call.op.schema().clone(),
+            schema: schema.clone(),
             operands,
             attrs: bound_attrs(bound),
-            symbols: bound.symbols[..call.op.schema().symbols.len()].to_vec(),
+            symbols: bound.symbols[..schema.symbols.len()].to_vec(),
             lengths: Vec::new(),
         })
     }

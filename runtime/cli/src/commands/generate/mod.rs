@@ -48,10 +48,10 @@ pub struct Options {
     #[arg(long)]
     ignore_end: bool,
     /// Logits are divided by it before one is drawn; 0 takes the greatest
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
     temperature: f32,
     /// Draw from so many of the likeliest tokens; 0: from all
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     top_k: i32,
     /// Draw from the likeliest tokens whose probabilities reach this sum
     #[arg(long, default_value_t = 1.0)]
@@ -60,7 +60,7 @@ pub struct Options {
     #[arg(long, default_value_t = 0.0)]
     min_p: f32,
     /// What draws follow from; prompts count on from it
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     seed: i64,
     /// A device and the number of its layers, in the order of the layers; without a number, what the others leave; repeatable
     #[arg(long, value_name = "NAME[=LAYERS]", value_parser = placement)]
@@ -121,8 +121,9 @@ fn cached(text: &str) -> Result<[overt::DType; 2], String> {
 }
 
 pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit, Failure> {
-    let interrupt = Interrupt::listen()?;
+    // While prompts are read, perhaps from a terminal, an interrupt ends the program as it always does.
     let texts = prompt::texts(&options.prompts, &options.file)?;
+    let interrupt = Interrupt::listen()?;
     let runtime = start::runtime(global)?;
     if let Some(why) = start::no_device(&runtime) {
         return Err(Failure::new(Exit::Nothing, why));
@@ -169,9 +170,20 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
     });
     bar.finish_and_clear();
     let mut engine = match loaded {
-        Err(EngineError::Stopped) => return Ok(Exit::Interrupted),
+        Err(stopped @ EngineError::Stopped) => return Err(stopped.into()),
         loaded => loaded?,
     };
+    let rows = engine.vocabulary();
+    if rows > tokenizer.count() {
+        return Err(Failure::new(
+            Exit::Usage,
+            format!(
+                "{}: the table has {rows} rows and the tokenizer {} tokens; wanted a token for each row",
+                options.model.display(),
+                tokenizer.count()
+            ),
+        ));
+    }
     let load = started.elapsed();
     let ends = match options.ignore_end {
         true => Vec::new(),

@@ -80,7 +80,9 @@ impl Report {
     ) -> Report {
         let [weight_bytes, cache_bytes] = engine.memory();
         let steps = engine.steps();
-        let prompt_tokens = run.texts.iter().map(|text| text.prompt_tokens as u64).sum();
+        // A prompt that was not taken in whole says nothing of the rate.
+        let begun = run.texts.iter().filter(|text| text.first_token.is_some());
+        let prompt_tokens = begun.map(|text| text.prompt_tokens as u64).sum();
         let rate = |tokens: u64, seconds: f64| match seconds > 0.0 {
             true => tokens as f64 / seconds,
             false => 0.0,
