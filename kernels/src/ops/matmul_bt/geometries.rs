@@ -38,11 +38,27 @@ const SCALES: [Option<(i64, i64)>; 5] = [
     Some((1, 128)),
     Some((48, 100)),
 ];
+/// Shapes that cut register tiles in each direction, alone and together: rows around 14, 16 and their multiples, columns around 32, depths around
+/// the pairs and vectors of 16-bit elements.
+const TILES: [(i64, i64, i64); 8] = [
+    (16, 32, 64),
+    (17, 33, 33),
+    (28, 31, 31),
+    (29, 65, 1),
+    (64, 7, 100),
+    (33, 48, 257),
+    (16, 1, 2),
+    (43, 100, 63),
+];
 const FORMAT_PADDING: [[i64; 3]; 3] = [[0, 0, 0], [5, 0, 3], [8, 256, 0]];
 
 pub(super) fn geometries() -> Vec<Geometry> {
     let mut out: Vec<Geometry> = Vec::new();
-    let all = dense().into_iter().chain(every_format()).chain(formats());
+    let all = dense()
+        .into_iter()
+        .chain(tiles())
+        .chain(every_format())
+        .chain(formats());
     for geometry in all {
         if out.iter().all(|g| g.name != geometry.name) {
             out.push(geometry);
@@ -75,6 +91,25 @@ fn dense() -> Vec<Geometry> {
         .into_iter()
         .map(|row| spec(row).geometry())
         .collect()
+}
+
+/// Many rows with both operands of one type: the pairs of [`dense`] seldom meet them with enough rows.
+fn tiles() -> Vec<Geometry> {
+    let mut out = Vec::new();
+    for (i, dtype) in DTYPES.into_iter().enumerate() {
+        for (j, shape) in TILES.into_iter().enumerate() {
+            let turn = i + j;
+            out.push(Spec {
+                shape,
+                types: (dtype, dtype, DTYPES[turn % 3]),
+                bias: turn.is_multiple_of(2).then_some(dtype),
+                scale: None,
+                rounded: false,
+                padding: PADDING[turn % PADDING.len()],
+            });
+        }
+    }
+    out.into_iter().map(Spec::geometry).collect()
 }
 
 fn formats() -> Vec<Geometry> {

@@ -51,19 +51,33 @@ pub(super) fn geometries() -> Vec<Geometry> {
             out.push(geometry);
         }
     }
-    // Enough tokens for register tiles.
-    for (a, b) in [(F32, F32), (BF16, BF16), (F16, BF16)] {
-        let many = Spec {
-            tokens: (70, 2),
-            extents: (3, 33, 96),
-            types: (a, b, a),
-            bias: true,
-            scale: None,
-            rounded: false,
-            shared: a == BF16,
-            padding: [0, 0, 0],
-        };
-        out.push(many.geometry());
+    for geometry in tiles().into_iter().map(Spec::geometry) {
+        if out.iter().all(|g| g.name != geometry.name) {
+            out.push(geometry);
+        }
+    }
+    out
+}
+
+/// Enough tokens for register tiles, which the rows and depths cut in each direction.
+fn tiles() -> Vec<Spec> {
+    let mut out = Vec::new();
+    let types = [(F32, F32), (BF16, BF16), (F16, BF16), (F16, F16)];
+    let extents = [(3, 33, 96), (3, 31, 33), (2, 65, 100), (3, 7, 1)];
+    for (i, (a, b)) in types.into_iter().enumerate() {
+        for (j, extents) in extents.into_iter().enumerate() {
+            let turn = i + j;
+            out.push(Spec {
+                tokens: (70, 2),
+                extents,
+                types: (a, b, FLOATS[turn % 3]),
+                bias: turn.is_multiple_of(2),
+                scale: None,
+                rounded: false,
+                shared: i % 2 == 1,
+                padding: PADDING[if j == 0 { 0 } else { turn % 3 }],
+            });
+        }
     }
     out
 }
