@@ -30,11 +30,18 @@ struct Source {
 }
 
 /// All providers. A new one adds a line.
-const PROVIDERS: &[Source] = &[Source {
-    name: "cpu",
-    package: "overt-provider-cpu",
-    needs: &[],
-}];
+const PROVIDERS: &[Source] = &[
+    Source {
+        name: "cpu",
+        package: "overt-provider-cpu",
+        needs: &[],
+    },
+    Source {
+        name: "vulkan",
+        package: "overt-provider-vulkan",
+        needs: &[],
+    },
+];
 
 /// What became of one provider.
 pub enum Built {

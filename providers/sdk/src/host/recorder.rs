@@ -32,7 +32,8 @@ impl Recorder {
         std::mem::take(&mut symbols)
     }
 
-    pub(crate) fn executed(&self, symbol: &'static str) {
+    /// Notes that the device has executed a launch of this symbol. A backend of its own calls it when it knows that.
+    pub fn executed(&self, symbol: &'static str) {
         if self.inner.active.load(Ordering::SeqCst) {
             let mut symbols = self.inner.symbols.lock();
             if self.inner.active.load(Ordering::SeqCst) {

@@ -1,0 +1,3 @@
+//! Kernels, by op.
+
+mod add;

@@ -1,0 +1,3 @@
+//! Kernels of `add.1`.
+
+mod portable;
