@@ -1,3 +1,4 @@
 //! Kernels, by op.
 
 mod add;
+mod paged_attention;

@@ -1,0 +1,4 @@
+//! Kernels of `paged_attention.1`.
+
+mod portable;
+mod problem;
