@@ -25,23 +25,32 @@ pub fn oracle() -> &'static Path {
 /// The CPU provider: the one that `cargo xtask build-providers` left, where the tests were given its folder, else one built here.
 pub fn cpu() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let list = std::env::var_os(overt::load::PROVIDER_PATH_VARIABLE).unwrap_or_default();
-        std::env::split_paths(&list)
-            .map(|folder| folder.join("libovert_cpu.so"))
-            .find(|library| library.is_file())
-            .unwrap_or_else(|| library("overt-provider-cpu").to_owned())
-    })
+    FOUND.get_or_init(|| left("libovert_cpu.so", "overt-provider-cpu"))
 }
 
-/// Builds a provider of this workspace: those of the tests at one call of cargo, the CPU provider, which takes longer, by itself.
+/// The Vulkan provider, as the CPU's.
+pub fn vulkan() -> &'static Path {
+    static FOUND: OnceLock<PathBuf> = OnceLock::new();
+    FOUND.get_or_init(|| left("libovert_vulkan.so", "overt-provider-vulkan"))
+}
+
+fn left(file: &str, package: &str) -> PathBuf {
+    let list = std::env::var_os(overt::load::PROVIDER_PATH_VARIABLE).unwrap_or_default();
+    std::env::split_paths(&list)
+        .map(|folder| folder.join(file))
+        .find(|library| library.is_file())
+        .unwrap_or_else(|| library(package).to_owned())
+}
+
+/// Builds a provider of this workspace: those of the tests at one call of cargo, the CPU provider, which takes longer, and the Vulkan provider each by itself.
 fn library(package: &str) -> &'static Path {
     static FAKES: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
     static CPU: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
-    let built = if package == "overt-provider-cpu" {
-        CPU.get_or_init(|| build(&["overt-provider-cpu"]))
-    } else {
-        FAKES.get_or_init(|| build(&["overt-fake", "overt-fake2", "overt-oracle"]))
+    static VULKAN: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
+    let built = match package {
+        "overt-provider-cpu" => CPU.get_or_init(|| build(&["overt-provider-cpu"])),
+        "overt-provider-vulkan" => VULKAN.get_or_init(|| build(&["overt-provider-vulkan"])),
+        _ => FAKES.get_or_init(|| build(&["overt-fake", "overt-fake2", "overt-oracle"])),
     };
     &built[package]
 }
@@ -82,6 +91,7 @@ fn artifact(line: &str, package: &str) -> Option<PathBuf> {
     let library = message["target"]["name"].as_str()?;
     let wanted = match package {
         "overt-provider-cpu" => "overt_cpu".to_owned(),
+        "overt-provider-vulkan" => "overt_vulkan".to_owned(),
         other => other.replace('-', "_"),
     };
     if message["reason"] != "compiler-artifact" || library != wanted {

@@ -19,6 +19,12 @@ pub enum Capability {
     SetUserId,
     /// Long cases were asked for.
     Long,
+    /// Mesa's software driver for Vulkan.
+    Lavapipe,
+    /// A software driver for Vulkan without narrow types.
+    SwiftShader,
+    /// The Khronos validation layer for Vulkan.
+    Validation,
 }
 
 impl Capability {
@@ -31,12 +37,15 @@ impl Capability {
             Capability::Root => "root",
             Capability::SetUserId => "set-user-id",
             Capability::Long => "long",
+            Capability::Lavapipe => "lavapipe",
+            Capability::SwiftShader => "swiftshader",
+            Capability::Validation => "vulkan-validation",
         }
     }
 
     /// Whether it is there, and why not.
     pub fn probe(self) -> Result<(), String> {
-        static PROBED: [OnceLock<Result<(), String>>; 6] = [const { OnceLock::new() }; 6];
+        static PROBED: [OnceLock<Result<(), String>>; 9] = [const { OnceLock::new() }; 9];
         PROBED[self as usize].get_or_init(|| self.look()).clone()
     }
 
@@ -66,6 +75,9 @@ impl Capability {
                     Err("not asked for (cargo xtask test --long)".into())
                 }
             }
+            Capability::Lavapipe => crate::vulkan::present(crate::vulkan::LAVAPIPE),
+            Capability::SwiftShader => crate::vulkan::present(crate::vulkan::SWIFTSHADER),
+            Capability::Validation => crate::vulkan::validates(),
         }
     }
 }

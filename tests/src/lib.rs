@@ -18,3 +18,4 @@ pub mod run;
 pub mod split;
 pub mod start;
 pub mod tree;
+pub mod vulkan;

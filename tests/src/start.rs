@@ -87,6 +87,11 @@ impl Started {
     }
 }
 
+/// A runtime over the Vulkan provider alone.
+pub fn vulkan() -> RuntimeBuilder {
+    Runtime::builder().search(false).providers(built::vulkan())
+}
+
 /// A runtime over the CPU provider alone.
 pub fn cpu() -> RuntimeBuilder {
     Runtime::builder().search(false).providers(built::cpu())

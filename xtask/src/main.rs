@@ -15,9 +15,12 @@ mod ops_page;
 mod peers;
 mod providers;
 mod run;
+mod shader_sources;
+mod shaders;
 mod sources;
 mod test;
 mod tools;
+mod vulkan;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -51,6 +54,8 @@ enum Command {
     Bench(bench::Options),
     /// Holds a language model's logits and tokens against llama.cpp and an evaluation in f64. A part of `test --long`.
     Accuracy,
+    /// Compiles the Vulkan provider's shaders, or holds the compiled ones against their sources.
+    Shaders(shaders::Options),
 }
 
 /// How a command that ran to its end went.
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         Command::Docs(options) => docs::command(&root, &options),
         Command::Bench(options) => bench::command(&root, &options),
         Command::Accuracy => accuracy::command(&root),
+        Command::Shaders(options) => shaders::command(&root, &options),
     };
     match end {
         Ok(End::Success) => ExitCode::SUCCESS,

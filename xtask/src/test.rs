@@ -1,10 +1,10 @@
 //! `test`: everything, and then whether enough was executed.
 
 use crate::ledger::{Floors, Ledger};
-use crate::{End, accuracy, cargo, docs, model, providers, tools};
+use crate::{End, accuracy, cargo, docs, model, providers, shaders, tools, vulkan};
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
 
@@ -37,14 +37,24 @@ pub fn command(root: &Path, options: &Options) -> Result<End> {
     let whole = options.filters.is_empty();
     if whole {
         docs::check(root)?;
+        shaders::check(root)?;
+        shaders::validate(root)?;
         clock.stage("generated files");
     }
     let built = providers::build(root, None, "release")?;
     clock.stage("build-providers");
 
-    let ledger_folder = cargo::metadata(root)?.target_directory.join("overt-ledger");
+    let target = cargo::metadata(root)?.target_directory;
+    let drivers = vulkan::drivers(&target, !options.no_install);
+    clock.stage("software drivers");
+    if options.long && whole {
+        shaders::reproduce(root)?;
+        clock.stage("shaders again");
+    }
+
+    let ledger_folder = target.join("overt-ledger");
     clear(&ledger_folder)?;
-    let tests = cargo_test(root, options, &ledger_folder)?;
+    let tests = cargo_test(root, options, &ledger_folder, &drivers)?;
     clock.stage("cargo test");
 
     let accurate = if options.long && whole {
@@ -102,7 +112,7 @@ struct Tests {
 }
 
 /// Runs `cargo test` over the workspace, passes its output on and counts the results that it prints.
-fn cargo_test(root: &Path, options: &Options, ledger: &Path) -> Result<Tests> {
+fn cargo_test(root: &Path, options: &Options, ledger: &Path, drivers: &[PathBuf]) -> Result<Tests> {
     let mut command = cargo::cargo(root);
     command
         .args(["test", "--workspace", "--no-fail-fast", "--"])
@@ -112,6 +122,7 @@ fn cargo_test(root: &Path, options: &Options, ledger: &Path) -> Result<Tests> {
             overt::load::PROVIDER_PATH_VARIABLE,
             providers::default_folder(root)?,
         )
+        .env(vulkan::DRIVERS_VARIABLE, std::env::join_paths(drivers)?)
         .stdout(Stdio::piped());
     if options.long {
         let target = cargo::metadata(root)?.target_directory;

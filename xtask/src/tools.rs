@@ -77,7 +77,7 @@ pub fn install(packages: &[&str]) {
         return;
     }
     println!("installing with apt-get: {}", packages.join(" "));
-    apt_get(&["update"]);
+    update();
     apt_get(
         &[
             &["install", "--yes", "--no-install-recommends"][..],
@@ -85,6 +85,13 @@ pub fn install(packages: &[&str]) {
         ]
         .concat(),
     );
+}
+
+/// Brings the lists of packages up to date.
+pub fn update() {
+    if may_install() {
+        apt_get(&["update"]);
+    }
 }
 
 fn may_install() -> bool {

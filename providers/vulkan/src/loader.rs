@@ -51,7 +51,7 @@ impl Instance {
                 shown(LEAST_VERSION)
             )));
         }
-        let extensions = extensions(&entry).map_err(Absent::Failed)?;
+        let extensions = extensions(&entry)?;
         let heard = Box::<Heard>::default();
         let speaks = extensions
             .iter()
@@ -155,10 +155,15 @@ fn open(loader: &str) -> Result<ash::Entry, Absent> {
     })
 }
 
-fn extensions(entry: &ash::Entry) -> Result<Vec<std::ffi::CString>> {
+fn extensions(entry: &ash::Entry) -> Result<Vec<std::ffi::CString>, Absent> {
     // SAFETY: the entry's functions are the loader's.
-    let found = unsafe { entry.enumerate_instance_extension_properties(None) }
-        .map_err(|e| failed("vkEnumerateInstanceExtensionProperties", e))?;
+    let found = unsafe { entry.enumerate_instance_extension_properties(None) };
+    // Loaders answer so, with an error that names memory, when a driver's description cannot be read.
+    let found = found.map_err(|e| {
+        Absent::Nothing(format!(
+            "the Vulkan loader cannot say what its drivers offer ({e:?}): a file that describes a driver may be damaged"
+        ))
+    })?;
     Ok(found
         .iter()
         .filter_map(|e| e.extension_name_as_c_str().ok())
