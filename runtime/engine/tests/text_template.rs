@@ -97,6 +97,30 @@ fn what_templates_call_is_there() {
             "[\"é\", 1, null, true]",
         ),
         ("{{ [1] | tojson(indent=4) }}", "[\n    1\n]"),
+        ("{{ ([1, 2, 3] + [4])[1:-1] }}", "[2, 3]"),
+        ("{{ 'añb'[::-1] }}{{ 'abc'[1:] }}{{ 'abc'[-1] }}", "bñabcc"),
+        (
+            "{{ messages | map(attribute='role') | join(',') }}",
+            "user,assistant",
+        ),
+        (
+            "{% for key, value in messages[1].items() %}{{ key }}={{ value }};{% endfor %}",
+            "role=assistant;content=z;",
+        ),
+        (
+            "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}",
+            "1",
+        ),
+        ("{{ 'x' if 'z' in messages[1].content else 'y' }}", "x"),
+        ("{{ nothing[1:] }}{{ 1 < 2 < 3 }}", "[]True"),
+        (
+            "{% for a in [[1, [2]]] recursive %}{% if a is iterable %}({{ loop(a) }}){% else %}{{ a }}{% endif %}{% endfor %}",
+            "(1(2))",
+        ),
+        (
+            "{% macro f(x) %}<{{ caller() }}{{ x }}>{% endmacro %}{% call f(1) %}a{% endcall %}",
+            "<a1>",
+        ),
         ("{{ '<&\\'>' }}", "<&'>"),
         ("{{ strftime_now is defined }}", "False"),
     ] {
@@ -168,35 +192,6 @@ fn templates_read_no_files() {
             ChatTemplate::new(source, "", "").and_then(|t| t.render(&[], &Rendering::default()));
         assert!(read.is_err(), "{source}: {read:?}");
     }
-}
-
-#[test]
-fn hostile_templates_end() {
-    for source in [
-        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
-        "{% set ns = namespace(x='x') %}{% for i in range(64) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-        "{% set ns = namespace(x='x') %}{% for i in range(64) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
-        "{{ 'x' * 10000000000 }}",
-        "{{ ('x' * 90000000) | length }}{{ ('x' * 90000000) | length }}",
-        "{% set ns = namespace(x=[1]) %}{% for i in range(24) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x | join }}",
-        "{% set ns = namespace(x='x') %}{% for i in range(64) %}{% set ns.x = ns.x.replace('x', 'xx') %}{% endfor %}",
-        "{% set ns = namespace(x=['x']) %}{% for i in range(64) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x | tojson }}",
-        "{% macro f(x) %}{{ f(x) }}{{ f(x) }}{% endmacro %}{{ f(1) }}",
-        "{{ range(0, 10000000000) | list | length }}",
-    ] {
-        let error = template(source)
-            .render(&[], &Rendering::default())
-            .unwrap_err();
-        assert!(
-            matches!(
-                error,
-                TemplateError::Endless { .. } | TemplateError::Failed { .. }
-            ),
-            "{source}: {error}"
-        );
-    }
-    let deep = "{{ ".to_owned() + &"(".repeat(100_000) + &")".repeat(100_000) + " }}";
-    assert!(ChatTemplate::new(deep, "", "").is_err());
 }
 
 #[test]

@@ -1,10 +1,20 @@
 //! Chat templates: a conversation as the text that a model was trained on.
 
+mod calls;
+mod guard;
+mod slice;
+mod weight;
+
 use super::date::Date;
 use super::json;
 use crate::gguf::{Gguf, GgufError};
+use guard::{Names, guarded, install};
+use minijinja::machinery::{
+    CodeGenerator, Instructions, Token, eval, make_string_output, parse, tokenize,
+};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, Error, ErrorKind, Value, context};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Value, context};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A message of a conversation.
@@ -94,9 +104,11 @@ pub enum TemplateError {
     },
 }
 
-/// The chat template of a model. The template is the file's, and may be hostile: it reads no file and no variable of the environment, and its
-/// steps, and with them its time and memory, are bounded, with one gap: minijinja 3.1.0 does not charge for a list that is added to itself more than
-/// 32 times over, so such a template can take all memory. Whoever takes files from strangers gives their prompts as plain text.
+/// The chat template of a model. The template is the file's, and may be hostile: it reads no file and no variable of the environment, its
+/// steps, and with them its time and memory, are bounded, and its recursion fits a stack of 2 MiB.
+///
+/// Lists nest at most 32 levels, and hold no namespaces, loops and macros; nor do namespaces. A call has no arguments from a list (`*`), `sum`
+/// takes numbers, and `map` an attribute or the name of a filter without arguments. Templates in use do with that.
 ///
 /// The text of messages goes into the prompt as it is. Where it holds the text of a special token (`<|im_end|>`), the prompt's tokens will
 /// hold that token, as in other programs; whoever takes messages from strangers keeps such text out of them.
@@ -107,8 +119,18 @@ pub struct ChatTemplate {
     eos: String,
 }
 
-/// The longest template, in bytes; those in use have a few thousand.
-const LONGEST: usize = 1 << 20;
+/// The longest template, in bytes; those in use have a few thousand, and some twenty or thirty thousand. The engine counts lines and columns in
+/// 16 bits.
+const LONGEST: usize = u16::MAX as usize - 1;
+
+/// The most names and signs of a block; those in use have some tens.
+const SIGNS: usize = 512;
+
+/// The most branches of a template; those in use have some tens.
+const BRANCHES: usize = 256;
+
+/// The deepest that loops, blocks and macros nest when they run, in the engine's measure. Every name is looked for in all of them.
+const DEEPEST: usize = 200;
 
 /// Steps for the template itself: some hundred times what the longest in use takes. One pays for an instruction, or for 64 bytes of text made.
 const STEPS: u64 = 1 << 20;
@@ -167,9 +189,8 @@ impl ChatTemplate {
                 most: LONGEST,
             });
         }
-        let compiled = environment()
-            .template_from_named_str(NAME, &template.source)
-            .map(drop);
+        measured(&template.source)?;
+        let compiled = compile(&template.source).and_then(|code| Names::of(&code));
         compiled.map_err(|error| TemplateError::Syntax {
             words: words(&error),
         })?;
@@ -219,7 +240,8 @@ impl ChatTemplate {
         );
         let messages: Vec<Value> = messages
             .iter()
-            .map(|m| context! { role => &m.role, content => &m.content })
+            // A plain map, as the guards know them.
+            .map(|m| Value::from_pairs([("role", &m.role), ("content", &m.content)]))
             .collect();
         let values = context! {
             messages,
@@ -227,9 +249,21 @@ impl ChatTemplate {
             bos_token => &self.bos,
             eos_token => &self.eos,
         };
-        let rendered = environment
-            .template_from_named_str(NAME, &self.source)
-            .and_then(|template| template.render(values));
+        let rendered = compile(&self.source).and_then(|code| {
+            let names = Names::of(&code)?;
+            let code = guarded(&code, &names);
+            install(&mut environment, &names);
+            let mut text = String::new();
+            eval(
+                &environment,
+                &code,
+                values,
+                &BTreeMap::new(),
+                &mut make_string_output(&mut text),
+                AutoEscape::None,
+            )?;
+            Ok(text)
+        });
         rendered.map_err(|error| {
             let words_of_template = refused.lock().ok().and_then(|mut told| told.take());
             match words_of_template {
@@ -243,15 +277,51 @@ impl ChatTemplate {
     }
 }
 
-/// The engine as Hugging Face's tokenizers set up theirs: a line break after a block is no text, nor are spaces before one; Python's methods are
-/// there; JSON is written as Python writes it; nothing is escaped for HTML, which the name decides.
-fn environment<'t>() -> Environment<'t> {
-    let mut environment = Environment::new();
+/// The instructions of a template, written as Hugging Face's tokenizers take them: a line break after a block is no text, nor are spaces
+/// before one.
+fn compile(source: &str) -> Result<Instructions<'_>, Error> {
+    let parsed = parse(source, NAME, syntax())?;
+    let mut code = CodeGenerator::new(NAME, source);
+    code.compile_stmt(&parsed);
+    Ok(code.finish().0)
+}
+
+fn syntax() -> SyntaxConfig {
     let mut syntax = SyntaxConfig::builder();
     syntax.trim_blocks(true).lstrip_blocks(true);
-    if let Ok(syntax) = syntax.build() {
-        environment.set_syntax(syntax);
+    syntax.build().unwrap_or_default()
+}
+
+/// Refuses blocks that are longer, and branches that are more, than anyone writes: the engine recurses over signs, operators and branches, and
+/// some chains take it the square of their length.
+fn measured(source: &str) -> Result<(), TemplateError> {
+    let mut signs = 0;
+    let mut branches = 0;
+    for token in tokenize(source, false, syntax()) {
+        // The parser words what is no token.
+        let Ok((token, span)) = token else { break };
+        signs = match token {
+            Token::TemplateData(_) | Token::VariableStart | Token::BlockStart => 0,
+            _ => signs + 1,
+        };
+        branches += usize::from(signs == 1 && matches!(token, Token::Ident("elif")));
+        let words = match (signs > SIGNS, branches > BRANCHES) {
+            (true, _) => format!("a block of more than {SIGNS} names and signs"),
+            (_, true) => format!("more than {BRANCHES} branches (`elif`)"),
+            _ => continue,
+        };
+        let line = span.start_line;
+        return Err(TemplateError::Syntax {
+            words: format!("{words} (line {line})"),
+        });
     }
+    Ok(())
+}
+
+/// The engine as Hugging Face's tokenizers set up theirs: Python's methods are there, and JSON is written as Python writes it.
+fn environment<'t>() -> Environment<'t> {
+    let mut environment = Environment::new();
+    environment.set_recursion_limit(DEEPEST);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.add_filter("tojson", json::filter);
     environment
