@@ -35,6 +35,7 @@ pub(crate) enum OperandFact {
     Rank,
     Align,
     MaxOffset,
+    RowAlign,
     Contiguous,
     InnerContiguous,
     Present,
@@ -43,11 +44,12 @@ pub(crate) enum OperandFact {
     Bytes,
 }
 
-const OPERAND_FACTS: [(&str, OperandFact); 10] = [
+const OPERAND_FACTS: [(&str, OperandFact); 11] = [
     ("dtype", OperandFact::Dtype),
     ("rank", OperandFact::Rank),
     ("align", OperandFact::Align),
     ("max_offset", OperandFact::MaxOffset),
+    ("row_align", OperandFact::RowAlign),
     ("contiguous", OperandFact::Contiguous),
     ("inner_contiguous", OperandFact::InnerContiguous),
     ("present", OperandFact::Present),
@@ -211,6 +213,7 @@ impl Fact {
                     OperandFact::Align => i64::try_from(view.alignment).unwrap_or(i64::MAX),
                     // Nothing is reached in an empty view, so nothing is out of reach of a narrow index.
                     OperandFact::MaxOffset => view.max_offset.max(0),
+                    OperandFact::RowAlign => view.row_align,
                     OperandFact::Contiguous => view.contiguous.into(),
                     OperandFact::InnerContiguous => view.inner_contiguous.into(),
                     OperandFact::Present => 1,

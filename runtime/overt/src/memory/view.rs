@@ -18,6 +18,8 @@ pub struct View {
     pub(crate) read_only: bool,
     pub(crate) contiguous: bool,
     pub(crate) inner_contiguous: bool,
+    /// Greatest power of two, up to [`MOST_ROW_ALIGN`], that divides every stride but the last, in elements.
+    pub(crate) row_align: i64,
     pub(crate) shape: [i64; MAX_RANK],
     pub(crate) strides: [i64; MAX_RANK],
     pub(crate) byte_offset: u64,
@@ -139,6 +141,19 @@ pub enum ViewError {
     },
 }
 
+/// No kernel asks for more.
+const MOST_ROW_ALIGN: i64 = 4096;
+
+/// A dimension that is never stepped along may have any stride.
+fn row_align(shape: &[i64], strides: &[i64]) -> i64 {
+    let outer = shape.len().saturating_sub(1);
+    let stepped = shape[..outer].iter().zip(strides);
+    let all = stepped
+        .filter(|(extent, _)| **extent > 1)
+        .fold(MOST_ROW_ALIGN, |all, (_, stride)| all | stride);
+    1 << all.trailing_zeros()
+}
+
 impl View {
     /// A contiguous view of `shape` at the start of an allocation of unknown place. Its alignment is taken as 256 bytes, as
     /// allocators give.
@@ -205,6 +220,7 @@ impl View {
             read_only: false,
             contiguous: false,
             inner_contiguous: rank == 0 || shape[rank - 1] <= 1 || strides[rank - 1] == 1,
+            row_align: row_align(shape, strides),
             shape: [0; MAX_RANK],
             strides: [0; MAX_RANK],
             byte_offset: 0,
@@ -424,6 +440,28 @@ impl View {
             (*at).layout = self.layout;
             (*at).shape = self.shape.as_ptr();
             (*at).strides = self.strides.as_ptr();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_ROW_ALIGN, row_align};
+
+    #[test]
+    fn the_alignment_of_rows_is_that_of_all_strides_that_are_stepped_along() {
+        for (shape, strides, want) in [
+            (&[3, 8][..], &[24, 1][..], 8),
+            (&[3, 8], &[23, 1], 1),
+            (&[1, 8], &[23, 1], MOST_ROW_ALIGN),
+            (&[2, 3, 8], &[72, 24, 1], 8),
+            (&[2, 3, 8], &[68, 24, 1], 4),
+            (&[2, 1, 8], &[64, 3, 1], 64),
+            (&[8], &[1], MOST_ROW_ALIGN),
+            (&[], &[], MOST_ROW_ALIGN),
+            (&[2, 8], &[1 << 20, 1], MOST_ROW_ALIGN),
+        ] {
+            assert_eq!(row_align(shape, strides), want, "{shape:?} {strides:?}");
         }
     }
 }

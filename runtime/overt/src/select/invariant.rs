@@ -106,7 +106,11 @@ impl<'a> Batch<'a> {
                 let attr = &self.schema.attrs[*number];
                 matches!(attr.default, AttrDefault::Bound(_)).then(|| format!("attr.{}", attr.name))
             }
-            Fact::Operand(number, OperandFact::MaxOffset | OperandFact::Bytes) => {
+            // Alignment of rows too: a single row has none to be aligned.
+            Fact::Operand(
+                number,
+                OperandFact::MaxOffset | OperandFact::Bytes | OperandFact::RowAlign,
+            ) => {
                 let operand = &self.schema.operands[*number];
                 let grows = operand.dims.iter().any(|dim| reads(dim, &self.symbols));
                 grows.then(|| format!("the extent of {}", operand.name))
