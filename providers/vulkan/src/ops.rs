@@ -1,4 +1,6 @@
 //! Kernels, by op.
 
 mod add;
+mod matmul_bt;
 mod paged_attention;
+mod weights;

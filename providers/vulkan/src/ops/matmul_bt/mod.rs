@@ -1,0 +1,5 @@
+//! Products with a transposed weight.
+
+mod portable;
+mod problem;
+pub mod rounded;
