@@ -67,11 +67,9 @@ shared float weights[BLOCK];
 // The page of each key of the tile.
 shared uint pages[BLOCK];
 shared vec4 parts[BLOCK];
-shared float result[VALUE_WIDTH + 4];
 
-int integer(uvec2 t, uint i) {
-    return int(Words(t).w[i]);
-}
+#include "paged_attention/output.glsl"
+#include "paged_attention/rows.glsl"
 
 // The last request that begins at or before a row: those without rows begin where the next one does.
 uint owner(uint row) {
@@ -88,19 +86,6 @@ uint owner(uint row) {
     return low;
 }
 
-// `head` is a head of the cache.
-Row key_row(uint page, uint key, uint head) {
-    uvec2 at = further_long(uvec2(0), page, K_PAGE, K_PAGE_HIGH);
-    at = further_long(at, key, K_KEY, K_KEY_HIGH);
-    return row_at(keys, further_long(at, head, K_HEAD, K_HEAD_HIGH));
-}
-
-Row value_row(uint page, uint key, uint head) {
-    uvec2 at = further_long(uvec2(0), page, V_PAGE, V_PAGE_HIGH);
-    at = further_long(at, key, V_KEY, V_KEY_HIGH);
-    return row_at(values, further_long(at, head, V_HEAD, V_HEAD_HIGH));
-}
-
 float logit_of(Row key) {
     vec4 sums = vec4(0.0);
     for (uint d = 0; d < WIDTH; d += 4) {
@@ -111,26 +96,6 @@ float logit_of(Row key) {
         logit = softcap * hyperbolic_tangent(logit / softcap);
     }
     return logit;
-}
-
-// Writes the result, times a factor, by pairs that are whole words of the output.
-void write(uint begin, float factor) {
-    uint lane = gl_LocalInvocationID.x;
-    int odd = int(begin & 1);
-    for (int d = int(2 * lane) - odd; d < int(VALUE_WIDTH); d += int(2 * BLOCK)) {
-        bool first = d >= 0;
-        bool second = d + 1 < int(VALUE_WIDTH);
-        float x = first ? result[max(d, 0)] * factor : 0.0;
-        float y = second ? result[d + 1] * factor : 0.0;
-        uint at = begin + d;
-        if (first && second) {
-            store_pair(TYPE_OUT, to, at, x, y);
-        } else if (first) {
-            store(TYPE_OUT, to, at, x);
-        } else if (second) {
-            store(TYPE_OUT, to, at + 1, y);
-        }
-    }
 }
 
 void main() {
@@ -216,5 +181,5 @@ void main() {
         }
     }
     barrier();
-    write(row * to_row + head * to_head, seen.y > seen.x ? value_scale / total : 0.0);
+    write_result(row * to_row + head * to_head, seen.y > seen.x ? value_scale / total : 0.0);
 }

@@ -1,4 +1,5 @@
 //! Kernels of `paged_attention.1`.
 
+mod decode_split;
 mod portable;
 mod problem;

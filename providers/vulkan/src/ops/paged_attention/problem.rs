@@ -51,6 +51,7 @@ pub struct Call {
     pub width: u32,
     pub value_width: u32,
     pub page: u32,
+    pub cache_heads: i64,
     pub ratio: u32,
     pub types: Types,
     pub k_strides: [u32; 6],
@@ -67,6 +68,8 @@ pub struct Call {
     pub causal: bool,
     /// 0 for none. One beyond any sequence is cut to 31 bits, which no sequence exceeds.
     pub window: i32,
+    /// A bound of the lengths.
+    pub longest: i64,
 }
 
 /// Element types.
@@ -114,7 +117,7 @@ impl Call {
             value_width: count("values", out.dim(2)?)?,
             // A cache without pages has no keys either.
             page: count("pages", keys.dim(1)?)?.max(1),
-
+            cache_heads,
             ratio: count("groups", query.dim(1)?.div_euclid(cache_heads.max(1)))?,
             types: Types {
                 query: query.dtype(),
@@ -132,12 +135,13 @@ impl Call {
             softcap: call.attr_f64(3)?,
             causal: call.attr_bool(1)?,
             window: call.attr_i64(2)?.clamp(0, i64::from(i32::MAX)) as i32,
+            longest: call.attr_i64(5)?,
         }))
     }
 }
 
-/// Elements of a block of a cache's type, and its bytes.
-fn unit(dtype: OvertDType) -> Result<(i64, i64)> {
+/// Elements of a block of a cache's type, 1 where they stand alone, and its bytes.
+pub fn unit(dtype: OvertDType) -> Result<(i64, i64)> {
     if let Some(bytes) = overt_sdk::dtypes::element_bytes(dtype) {
         return Ok((1, bytes as i64));
     }
