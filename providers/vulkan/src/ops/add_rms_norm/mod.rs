@@ -1,0 +1,3 @@
+//! Kernels of `add_rms_norm.1`.
+
+mod portable;

@@ -1,0 +1,3 @@
+//! Kernels of `rms_norm.1`.
+
+mod portable;
