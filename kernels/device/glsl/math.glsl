@@ -80,33 +80,4 @@ vec2 two_product(float a, float b) {
     return vec2(p, e);
 }
 
-// Cosine and sine of the product of a position and a frequency, which may be many turns.
-vec2 cosine_sine(float position, float frequency) {
-    vec2 angle = two_product(position, frequency);
-    // Quarter turns. pi/2 in four parts whose products with fewer than 2^13 of them are exact, and the same for what is more by steps.
-    precise float n = roundEven(angle.x * 0.6366197723675814);
-    // Three parts of pi/2, each product with its rounding.
-    vec2 a = two_product(n, 1.5707963705062866);
-    vec2 b = two_product(n, -4.371139000186241e-8);
-    vec2 c = two_product(n, -1.7151245100059e-15);
-    vec2 r = two_sum(angle.x, -a.x);
-    precise float low = r.y + (angle.y - a.y);
-    vec2 q = two_sum(r.x, -b.x);
-    low = low + q.y - b.y - c.x;
-    precise float x = q.x + low;
-    precise float rest = (q.x - x) + low;
-    precise float s = x * x;
-    precise float sine = -1.9515295891e-4;
-    sine = sine * s + 8.3321608736e-3;
-    sine = sine * s - 1.6666654611e-1;
-    sine = x + (sine * s * x + rest);
-    precise float cosine = 2.443315711809948e-5;
-    cosine = cosine * s - 1.388731625493765e-3;
-    cosine = cosine * s + 4.166664568298827e-2;
-    cosine = (1.0 - 0.5 * s) + (cosine * s * s - x * rest);
-    int quarter = int(n - 4.0 * floor(n * 0.25));
-    vec2 turned = (quarter & 1) == 1 ? vec2(-sine, cosine) : vec2(cosine, sine);
-    return quarter >= 2 ? -turned : turned;
-}
-
 #endif

@@ -5,5 +5,6 @@ mod add_rms_norm;
 mod matmul_bt;
 mod paged_attention;
 mod rms_norm;
+mod rope;
 mod rows;
 mod weights;

@@ -1,0 +1,3 @@
+//! Kernels of `rope.1`.
+
+mod portable;
