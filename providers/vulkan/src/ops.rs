@@ -2,9 +2,13 @@
 
 mod add;
 mod add_rms_norm;
+mod gated;
+mod gelu_and_mul;
 mod matmul_bt;
 mod paged_attention;
 mod rms_norm;
 mod rope;
 mod rows;
+mod silu_and_mul;
+mod swiglu_clamped;
 mod weights;

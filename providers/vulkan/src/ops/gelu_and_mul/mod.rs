@@ -1,0 +1,3 @@
+//! Kernels of `gelu_and_mul.1`.
+
+mod portable;

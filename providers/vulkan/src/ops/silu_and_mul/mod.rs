@@ -1,0 +1,3 @@
+//! Kernels of `silu_and_mul.1`.
+
+mod portable;

@@ -1,0 +1,3 @@
+//! Kernels of `swiglu_clamped.1`.
+
+mod portable;
