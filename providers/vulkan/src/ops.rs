@@ -4,6 +4,7 @@ mod add;
 mod add_rms_norm;
 mod gated;
 mod gelu_and_mul;
+mod greedy_argmax;
 mod matmul_bt;
 mod paged_attention;
 mod rms_norm;

@@ -1,0 +1,3 @@
+//! Kernels of `greedy_argmax.1`.
+
+mod portable;
