@@ -7,6 +7,7 @@ mod gelu_and_mul;
 mod greedy_argmax;
 mod matmul_bt;
 mod paged_attention;
+mod reshape_and_cache;
 mod rms_norm;
 mod rope;
 mod rows;

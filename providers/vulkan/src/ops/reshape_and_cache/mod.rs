@@ -1,0 +1,3 @@
+//! Kernels of `reshape_and_cache.1`.
+
+mod portable;
