@@ -2,6 +2,7 @@
 
 mod add;
 mod add_rms_norm;
+mod embedding;
 mod gated;
 mod gelu_and_mul;
 mod greedy_argmax;

@@ -1,0 +1,3 @@
+//! Kernels of `embedding.1`.
+
+mod portable;
