@@ -13,5 +13,6 @@ mod rms_norm;
 mod rope;
 mod rows;
 mod silu_and_mul;
+mod softmax;
 mod swiglu_clamped;
 mod weights;

@@ -1,0 +1,3 @@
+//! Kernels of `softmax.1`.
+
+mod portable;
