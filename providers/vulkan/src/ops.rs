@@ -7,6 +7,7 @@ mod gated;
 mod gelu_and_mul;
 mod greedy_argmax;
 mod matmul_bt;
+mod moe_combine;
 mod paged_attention;
 mod reshape_and_cache;
 mod rms_norm;

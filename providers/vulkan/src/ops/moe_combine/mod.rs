@@ -1,0 +1,3 @@
+//! Kernels of `moe_combine.1`.
+
+mod portable;
