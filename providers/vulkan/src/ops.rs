@@ -2,11 +2,13 @@
 
 mod add;
 mod add_rms_norm;
+mod arithmetic_probe;
 mod embedding;
 mod gated;
 mod gelu_and_mul;
 mod greedy_argmax;
 mod matmul_bt;
+mod memory_probe;
 mod moe_combine;
 mod paged_attention;
 mod reshape_and_cache;

@@ -1,0 +1,3 @@
+//! Kernels of `arithmetic_probe.1`.
+
+mod portable;

@@ -1,0 +1,3 @@
+//! Kernels of `memory_probe.1`.
+
+mod portable;
