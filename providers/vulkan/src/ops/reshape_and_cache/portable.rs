@@ -1,13 +1,13 @@
 //! Any types of keys, values and caches: eight neighbours or a block of codes an invocation. Pages may begin anywhere that 64 bits reach.
 
 use crate::kernel::{Dispatch, Problem, VulkanKernel, clauses, dtype_code, offsets};
-use crate::ops::rows;
+use crate::ops::{rows, weights};
 use crate::shaders::RESHAPE_AND_CACHE;
 use overt_kernels::dtype::block;
 use overt_kernels::ops::reshape_and_cache::OP;
 use overt_sdk::declare::Clause;
 use overt_sdk::declare::words::*;
-use overt_sdk::{Error, Result, TensorView};
+use overt_sdk::{Error, Result};
 
 overt_sdk::kernel! {
     id: "vulkan/reshape_and_cache/portable",
@@ -60,22 +60,6 @@ fn unit(dtype: overt_abi::OvertDType) -> Result<u32> {
     }
 }
 
-/// Bytes from page to page, position to position and head to head.
-fn strides(cache: &TensorView<'_>) -> Result<[u64; 3]> {
-    let block =
-        block(cache.dtype()).ok_or_else(|| Error::unsupported("a cache of an unknown type"))?;
-    let mut bytes = [0; 3];
-    for (i, bytes) in bytes.iter_mut().enumerate() {
-        if cache.dim(i)? > 1 {
-            let stride = cache.stride(i)?;
-            let blocks = u64::try_from(stride)
-                .map_err(|_| Error::unsupported(format!("a stride of {stride} elements")))?;
-            *bytes = blocks / block.elements * block.bytes;
-        }
-    }
-    Ok(bytes)
-}
-
 fn plan(problem: &Problem<'_>) -> Result<Vec<Dispatch>> {
     let call = problem.call;
     let (key, value, slots) = (call.operand(0)?, call.operand(1)?, call.operand(2)?);
@@ -106,8 +90,11 @@ fn plan(problem: &Problem<'_>) -> Result<Vec<Dispatch>> {
     for operand in 0..5 {
         dispatch = dispatch.operand(operand);
     }
-    for bytes in strides(&k_cache)?.into_iter().chain(strides(&v_cache)?) {
-        dispatch = dispatch.u32(bytes as u32).u32((bytes >> 32) as u32);
+    for cache in [&k_cache, &v_cache] {
+        // From page to page, position to position, head to head.
+        for dimension in 0..3 {
+            dispatch = weights::long(dispatch, weights::stride_bytes(cache, dimension)?);
+        }
     }
     let (key, value) = (offsets(&key)?, offsets(&value)?);
     let dispatch = dispatch
