@@ -10,6 +10,7 @@ mod greedy_argmax;
 mod matmul_bt;
 mod memory_probe;
 mod moe_combine;
+mod moe_router_topk;
 mod paged_attention;
 mod reshape_and_cache;
 mod rms_norm;

@@ -1,0 +1,3 @@
+//! Kernels of `moe_router_topk.1`.
+
+mod portable;
