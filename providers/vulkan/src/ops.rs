@@ -16,6 +16,7 @@ mod reshape_and_cache;
 mod rms_norm;
 mod rope;
 mod rows;
+mod sample;
 mod silu_and_mul;
 mod softmax;
 mod swiglu_clamped;

@@ -1,0 +1,3 @@
+//! Kernels of `sample.1`.
+
+mod portable;
