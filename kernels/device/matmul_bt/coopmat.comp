@@ -1,10 +1,15 @@
 #version 460
 // variant f16: MATRIX=float16_t
+// variant f16_wide: MATRIX=float16_t WIDE=1
 // variant bf16: MATRIX=bfloat16_t BRAIN=1
+// variant bf16_wide: MATRIX=bfloat16_t BRAIN=1 WIDE=1
 // out = a · bᵀ + bias by matrix instructions, for a and b of one type of 16 bits, sums in f32.
 //
 // A block of 8 subgroups makes a tile of 128 by 128 results, each subgroup 64 by 32 of them in 4 by 2 matrices. The tiles of a and b for 32 of
 // the depth lie in shared memory twice: while one is multiplied the next is on its way from memory in registers, and is put into the other.
+// The wide form makes 128 by 256, in 4 by 4 matrices a subgroup: more products for each byte of shared memory, but its tiles fit once.
+//
+// A product adds up the depth in the same order in both forms.
 
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -42,7 +47,17 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Pi
 };
 
 const uint TILE_M = 128;
+#ifdef WIDE
+const uint TILE_N = 256;
+const uint SUB_N = 4;
+const uint COPIES = 1;
+#define EACH(f) f(0, 0) f(0, 1) f(0, 2) f(0, 3) f(1, 0) f(1, 1) f(1, 2) f(1, 3) f(2, 0) f(2, 1) f(2, 2) f(2, 3) f(3, 0) f(3, 1) f(3, 2) f(3, 3)
+#else
 const uint TILE_N = 128;
+const uint SUB_N = 2;
+const uint COPIES = 2;
+#define EACH(f) f(0, 0) f(0, 1) f(1, 0) f(1, 1) f(2, 0) f(2, 1) f(3, 0) f(3, 1)
+#endif
 // Of the depth: elements, and pieces of 8.
 const uint DEPTH = 32;
 const uint PIECES = DEPTH / 8;
@@ -50,16 +65,46 @@ const uint PIECES = DEPTH / 8;
 const uint ROW = PIECES + 1;
 const uint THREADS = 256;
 // Pieces of each tile that an invocation carries.
-const uint CARRIED = TILE_M * PIECES / THREADS;
+const uint CARRIED_A = TILE_M * PIECES / THREADS;
+const uint CARRIED_B = TILE_N * PIECES / THREADS;
 
-shared uvec4 tile_a[2 * TILE_M * ROW];
-shared uvec4 tile_b[2 * TILE_N * ROW];
+shared uvec4 tile_a[COPIES * TILE_M * ROW];
+shared uvec4 tile_b[COPIES * TILE_N * ROW];
+// Each matrix of sums is a variable of its own (EACH): drivers put arrays of matrices into memory, at a fifth of the speed.
+
 // Where each subgroup turns a matrix of sums into elements.
 shared float sums[8 * 256];
 
 uvec4 piece(uvec2 t, uint row, uint rows, uint stride, uint at, uint pieces) {
     // Rows from the last one on are read again and their results left out. Behind the depth there is nothing.
     return at < pieces ? Pieces(t).p[min(row, rows - 1) * stride + at] : uvec4(0);
+}
+
+// Writes a matrix of sums as elements, with the bias.
+void write_out(uint stage, uint row0, uint column0) {
+    for (uint pair = gl_SubgroupInvocationID; pair < 128; pair += gl_SubgroupSize) {
+        uint row = row0 + pair / 8;
+        uint column = column0 + pair % 8 * 2;
+        if (row >= m || column >= n) {
+            continue;
+        }
+        float x = sums[stage + pair * 2];
+        float y = sums[stage + pair * 2 + 1];
+        bool both = column + 1 < n;
+        if (HAS_BIAS) {
+            x += load(TYPE_BIAS, bias, column);
+            y += both ? load(TYPE_BIAS, bias, column + 1) : 0.0;
+        }
+        uint at = row * row_to + column;
+        if (both && (at & 1) == 0) {
+            store_pair(TYPE_OUT, to, at, x, y);
+        } else {
+            store(TYPE_OUT, to, at, x);
+            if (both) {
+                store(TYPE_OUT, to, at + 1, y);
+            }
+        }
+    }
 }
 
 void main() {
@@ -81,89 +126,70 @@ void main() {
     uint pieces = k / 8;
     uint group = gl_SubgroupID;
     uint my_row = (group / 4) * 64;
-    uint my_column = (group % 4) * 32;
+    uint my_column = (group % 4) * SUB_N * 16;
 
-    coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> sum[4][2];
-    for (uint i = 0; i < 4; i++) {
-        for (uint j = 0; j < 2; j++) {
-            sum[i][j] = coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>(0.0);
-        }
-    }
+#define SUM(i, j) sum_##i##_##j
+#define BEGIN(i, j) coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator> SUM(i, j) = coopmat<float, gl_ScopeSubgroup, 16, 16, gl_MatrixUseAccumulator>(0.0);
+    EACH(BEGIN)
 
-    uvec4 carried_a[CARRIED];
-    uvec4 carried_b[CARRIED];
-    [[unroll]] for (uint i = 0; i < CARRIED; i++) {
+    uvec4 carried_a[CARRIED_A];
+    uvec4 carried_b[CARRIED_B];
+    [[unroll]] for (uint i = 0; i < CARRIED_A; i++) {
         uint at = i * THREADS + me;
         carried_a[i] = piece(a, row0 + at / PIECES, m, row_a, at % PIECES, pieces);
+    }
+    [[unroll]] for (uint i = 0; i < CARRIED_B; i++) {
+        uint at = i * THREADS + me;
         carried_b[i] = piece(b, column0 + at / PIECES, n, row_b, at % PIECES, pieces);
     }
     uint turns = (k + DEPTH - 1) / DEPTH;
     for (uint turn = 0; turn < turns; turn++) {
-        uint half_a = (turn & 1) * TILE_M * ROW;
-        uint half_b = (turn & 1) * TILE_N * ROW;
-        [[unroll]] for (uint i = 0; i < CARRIED; i++) {
+        uint half_a = turn % COPIES * TILE_M * ROW;
+        uint half_b = turn % COPIES * TILE_N * ROW;
+#ifdef WIDE
+        // What lies there was multiplied by then.
+        barrier();
+#endif
+        [[unroll]] for (uint i = 0; i < CARRIED_A; i++) {
             uint at = i * THREADS + me;
             tile_a[half_a + at / PIECES * ROW + at % PIECES] = carried_a[i];
+        }
+        [[unroll]] for (uint i = 0; i < CARRIED_B; i++) {
+            uint at = i * THREADS + me;
             tile_b[half_b + at / PIECES * ROW + at % PIECES] = carried_b[i];
         }
         barrier();
         if (turn + 1 < turns) {
             uint next = (turn + 1) * PIECES;
-            [[unroll]] for (uint i = 0; i < CARRIED; i++) {
+            [[unroll]] for (uint i = 0; i < CARRIED_A; i++) {
                 uint at = i * THREADS + me;
                 carried_a[i] = piece(a, row0 + at / PIECES, m, row_a, next + at % PIECES, pieces);
+            }
+            [[unroll]] for (uint i = 0; i < CARRIED_B; i++) {
+                uint at = i * THREADS + me;
                 carried_b[i] = piece(b, column0 + at / PIECES, n, row_b, next + at % PIECES, pieces);
             }
         }
         [[unroll]] for (uint step = 0; step < DEPTH / 16; step++) {
             coopmat<MATRIX, gl_ScopeSubgroup, 16, 16, gl_MatrixUseA> left[4];
-            coopmat<MATRIX, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB> right[2];
+            coopmat<MATRIX, gl_ScopeSubgroup, 16, 16, gl_MatrixUseB> right[SUB_N];
             [[unroll]] for (uint i = 0; i < 4; i++) {
                 coopMatLoad(left[i], tile_a, half_a + (my_row + i * 16) * ROW + step * 2, ROW, gl_CooperativeMatrixLayoutRowMajor);
             }
-            [[unroll]] for (uint j = 0; j < 2; j++) {
+            [[unroll]] for (uint j = 0; j < SUB_N; j++) {
                 coopMatLoad(right[j], tile_b, half_b + (my_column + j * 16) * ROW + step * 2, ROW, gl_CooperativeMatrixLayoutColumnMajor);
             }
-            [[unroll]] for (uint i = 0; i < 4; i++) {
-                [[unroll]] for (uint j = 0; j < 2; j++) {
-                    sum[i][j] = coopMatMulAdd(left[i], right[j], sum[i][j]);
-                }
-            }
+#define MULTIPLY(i, j) SUM(i, j) = coopMatMulAdd(left[i], right[j], SUM(i, j));
+            EACH(MULTIPLY)
         }
-        // One barrier a turn is enough: what is written next is the half that was read a turn ago, and all have passed the barrier since.
+        // With two copies one barrier a turn is enough: what is written next was read a turn ago, and all have passed the barrier since.
     }
 
-    uint lane = gl_SubgroupInvocationID;
-    uint stage = group * 256;
-    [[unroll]] for (uint i = 0; i < 4; i++) {
-        [[unroll]] for (uint j = 0; j < 2; j++) {
-            subgroupBarrier();
-            coopMatStore(sum[i][j], sums, stage, 16, gl_CooperativeMatrixLayoutRowMajor);
-            subgroupMemoryBarrierShared();
-            subgroupBarrier();
-            for (uint pair = lane; pair < 128; pair += gl_SubgroupSize) {
-                uint row = row0 + my_row + i * 16 + pair / 8;
-                uint column = column0 + my_column + j * 16 + pair % 8 * 2;
-                if (row >= m || column >= n) {
-                    continue;
-                }
-                float x = sums[stage + pair * 2];
-                float y = sums[stage + pair * 2 + 1];
-                bool both = column + 1 < n;
-                if (HAS_BIAS) {
-                    x += load(TYPE_BIAS, bias, column);
-                    y += both ? load(TYPE_BIAS, bias, column + 1) : 0.0;
-                }
-                uint at = row * row_to + column;
-                if (both && (at & 1) == 0) {
-                    store_pair(TYPE_OUT, to, at, x, y);
-                } else {
-                    store(TYPE_OUT, to, at, x);
-                    if (both) {
-                        store(TYPE_OUT, to, at + 1, y);
-                    }
-                }
-            }
-        }
-    }
+#define END(i, j) \
+    subgroupBarrier(); \
+    coopMatStore(SUM(i, j), sums, group * 256, 16, gl_CooperativeMatrixLayoutRowMajor); \
+    subgroupMemoryBarrierShared(); \
+    subgroupBarrier(); \
+    write_out(group * 256, row0 + my_row + i * 16, column0 + my_column + j * 16);
+    EACH(END)
 }

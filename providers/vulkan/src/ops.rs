@@ -11,6 +11,7 @@ mod matmul_bt;
 mod memory_probe;
 mod moe_combine;
 mod moe_router_topk;
+mod packing;
 mod paged_attention;
 mod reshape_and_cache;
 mod rms_norm;

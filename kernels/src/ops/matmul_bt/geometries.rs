@@ -57,6 +57,7 @@ pub(super) fn geometries() -> Vec<Geometry> {
     let all = dense()
         .into_iter()
         .chain(tiles())
+        .chain(pieces())
         .chain(every_format())
         .chain(formats());
     for geometry in all {
@@ -106,6 +107,36 @@ fn tiles() -> Vec<Geometry> {
                 scale: None,
                 rounded: false,
                 padding: PADDING[turn % PADDING.len()],
+            });
+        }
+    }
+    out.into_iter().map(Spec::geometry).collect()
+}
+
+/// Rows, columns, depth and padding of shapes whose rows begin on pieces of eight elements, as matrix instructions want them: whole tiles of 128
+/// and pieces of them in each direction.
+const PIECES: [(i64, i64, i64, [i64; 3]); 6] = [
+    (128, 128, 64, [0, 0, 0]),
+    (129, 257, 40, [8, 16, 3]),
+    (40, 100, 8, [0, 0, 0]),
+    (70, 1, 272, [0, 8, 1]),
+    (260, 131, 24, [8, 0, 0]),
+    (33, 390, 136, [0, 0, 2]),
+];
+
+/// Many rows in pieces of eight, both operands of one type.
+fn pieces() -> Vec<Geometry> {
+    let mut out = Vec::new();
+    for (i, dtype) in [F16, BF16].into_iter().enumerate() {
+        for (j, (m, n, k, padding)) in PIECES.into_iter().enumerate() {
+            let turn = i + j;
+            out.push(Spec {
+                shape: (m, n, k),
+                types: (dtype, dtype, DTYPES[turn % 3]),
+                bias: turn.is_multiple_of(2).then_some(DTYPES[(turn / 2) % 3]),
+                scale: None,
+                rounded: false,
+                padding,
             });
         }
     }

@@ -138,7 +138,13 @@ fn parts(
     })
     .map_err(|e| Error::internal(format!("the allocator of device memory: {e}")))?;
     let disk = cache.map(|folder| Disk::of(folder, physical));
-    let pipelines = Pipelines::new(raw, disk, host)?;
+    let pipelines = Pipelines::new(
+        raw,
+        instance,
+        disk,
+        physical.features.has("executable_properties"),
+        host,
+    )?;
     let ticks = Ticks::new(&physical.limits);
     Ok((
         Memory::new(allocator, physical.limits.allocation_bytes),

@@ -6,6 +6,7 @@ mod gpu;
 mod graph;
 mod memory;
 mod pipelines;
+mod reports;
 mod stream;
 mod tape;
 mod ticks;

@@ -1,8 +1,9 @@
 //! Compiled kernels: each shader with its constants once, and a cache of the driver's that may be kept on disk.
 
 use super::disk::Disk;
+use super::reports::Reports;
 use crate::kernel::Shader;
-use crate::loader::failed;
+use crate::loader::{Instance, failed};
 use ash::vk;
 use overt_sdk::{Error, Host, Level, Result};
 use parking_lot::Mutex;
@@ -33,10 +34,18 @@ pub struct Pipelines {
     disk: Option<Disk>,
     /// Pipelines made since the last writing to disk.
     fresh: AtomicUsize,
+    reports: Option<Reports>,
+    host: Host,
 }
 
 impl Pipelines {
-    pub fn new(raw: &ash::Device, disk: Option<Disk>, host: &Host) -> Result<Pipelines> {
+    pub fn new(
+        raw: &ash::Device,
+        instance: &Instance,
+        disk: Option<Disk>,
+        reported: bool,
+        host: &Host,
+    ) -> Result<Pipelines> {
         let ranges = [vk::PushConstantRange::default()
             .stage_flags(vk::ShaderStageFlags::COMPUTE)
             .size(PUSH_BYTES)];
@@ -71,6 +80,8 @@ impl Pipelines {
             modules: Mutex::default(),
             disk,
             fresh: AtomicUsize::new(0),
+            reports: reported.then(|| Reports::new(instance, raw)),
+            host: *host,
         })
     }
 
@@ -113,7 +124,11 @@ impl Pipelines {
             .specialization_info(&constants);
         let info = vk::ComputePipelineCreateInfo::default()
             .stage(stage)
-            .layout(self.layout);
+            .layout(self.layout)
+            .flags(match self.reports {
+                Some(_) => vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR,
+                None => vk::PipelineCreateFlags::empty(),
+            });
         // SAFETY: module and layout are the device's, and constants and names live during the call.
         let found = unsafe { raw.create_compute_pipelines(self.cache, &[info], None) };
         let pipeline = match found {
@@ -126,6 +141,13 @@ impl Pipelines {
             }
         };
         self.fresh.fetch_add(1, Ordering::Relaxed);
+        if let Some(reports) = &self.reports {
+            let words = reports.of(pipeline);
+            self.host.log(
+                Level::Detail,
+                &format!("`{}` with {:?}: {words}", shader.symbol, key.1),
+            );
+        }
         let pipeline = Arc::new(Pipeline {
             raw: pipeline,
             shader,

@@ -1,5 +1,6 @@
 //! Products with a transposed weight.
 
+mod coopmat;
 mod portable;
 mod problem;
 pub mod rounded;
