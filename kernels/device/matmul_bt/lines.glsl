@@ -6,6 +6,7 @@
 #define LINES_OF_A_BLOCK
 
 #include "glsl/formats.glsl"
+#include "matmul_bt/outputs.glsl"
 
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
@@ -97,18 +98,6 @@ float line_sum(uint l, uint c) {
         sum += line_parts[(i * LINES + l) * COLUMNS + c];
     }
     return sum;
-}
-
-// Writes two neighbours, of which `count` are there, in one word where that is theirs alone.
-void store_two(uint type, uvec2 to, uint at, uint count, float first, float second) {
-    if (count > 1 && (type == F32 || (at & 1) == 0)) {
-        store_pair(type, to, at, first, second);
-        return;
-    }
-    store(type, to, at, first);
-    if (count > 1) {
-        store(type, to, at + 1, second);
-    }
 }
 
 #endif
