@@ -1,4 +1,5 @@
 //! Any types of keys, values and caches: eight neighbours or a block of codes an invocation. Pages may begin anywhere that 64 bits reach.
+//! One launch where keys and values are of one shape and type, otherwise one for each.
 
 use crate::kernel::{Dispatch, Problem, VulkanKernel, clauses, dtype_code, offsets};
 use crate::ops::{rows, weights};
@@ -7,7 +8,7 @@ use overt_kernels::dtype::block;
 use overt_kernels::ops::reshape_and_cache::OP;
 use overt_sdk::declare::Clause;
 use overt_sdk::declare::words::*;
-use overt_sdk::{Error, Result};
+use overt_sdk::{CallView, Error, Result, TensorView};
 
 overt_sdk::kernel! {
     id: "vulkan/reshape_and_cache/portable",
@@ -60,55 +61,111 @@ fn unit(dtype: overt_abi::OvertDType) -> Result<u32> {
     }
 }
 
-fn plan(problem: &Problem<'_>) -> Result<Vec<Dispatch>> {
-    let call = problem.call;
-    let (key, value, slots) = (call.operand(0)?, call.operand(1)?, call.operand(2)?);
-    let (k_cache, v_cache) = (call.operand(3)?, call.operand(4)?);
-    let (rows, heads) = (key.dim(0)?, key.dim(1)?);
-    let (width_key, width_value) = (key.dim(2)?, value.dim(2)?);
-    let units = rows::blocks(width_key, unit(k_cache.dtype())?)
-        + rows::blocks(width_value, unit(v_cache.dtype())?);
-    if rows * heads * units == 0 {
-        return Ok(Vec::new());
+/// Keys or values of a call.
+struct Side<'a> {
+    /// The number of the source; the cache's is three more, the scale's is the same.
+    number: usize,
+    source: TensorView<'a>,
+    cache: TensorView<'a>,
+}
+
+impl<'a> Side<'a> {
+    fn of(call: &CallView<'a>, number: usize) -> Result<Side<'a>> {
+        Ok(Side {
+            number,
+            source: call.operand(number)?,
+            cache: call.operand(number + 3)?,
+        })
     }
-    let mut constants = Vec::new();
-    for tensor in [&key, &value, &k_cache, &v_cache] {
-        constants.push(dtype_code(tensor.dtype())?);
+
+    fn constants(&self) -> Result<[u32; 2]> {
+        Ok([
+            dtype_code(self.source.dtype())?,
+            dtype_code(self.cache.dtype())?,
+        ])
     }
-    constants.extend([heads as u32, width_key as u32, width_value as u32]);
-    for scale in 0..2 {
-        let inverse = 1.0 / call.attr_f64(scale)?;
-        let nearest = inverse as f32;
+
+    /// Bytes of the cache from page to page, position to position and head to head.
+    fn strides(&self) -> Result<[u64; 3]> {
+        let bytes = |dimension| weights::stride_bytes(&self.cache, dimension);
+        Ok([bytes(0)?, bytes(1)?, bytes(2)?])
+    }
+
+    fn width(&self) -> Result<i64> {
+        self.source.dim(2)
+    }
+
+    /// 1 over the scale: its nearest f32, and what that leaves.
+    fn inverse(&self, call: &CallView<'_>) -> Result<[f64; 2]> {
+        let inverse = 1.0 / call.attr_f64(self.number)?;
+        let nearest = f64::from(inverse as f32);
         let rest = if nearest.is_finite() {
-            inverse - f64::from(nearest)
+            inverse - nearest
         } else {
             0.0
         };
-        constants.extend([nearest.to_bits(), (rest as f32).to_bits()]);
+        Ok([nearest, rest])
     }
-    let mut dispatch = Dispatch::new(&RESHAPE_AND_CACHE, rows::BLOCK).constants(&constants);
-    for operand in 0..5 {
-        dispatch = dispatch.operand(operand);
+}
+
+fn plan(problem: &Problem<'_>) -> Result<Vec<Dispatch>> {
+    let call = problem.call;
+    let (keys, values) = (Side::of(call, 0)?, Side::of(call, 1)?);
+    let alike = keys.constants()? == values.constants()?
+        && keys.strides()? == values.strides()?
+        && keys.width()? == values.width()?;
+    let pair = match alike {
+        true => vec![[&keys, &values]],
+        false => vec![[&keys, &keys], [&values, &values]],
+    };
+    let mut launches = Vec::new();
+    for sides in pair {
+        launches.extend(launch(problem, sides, if alike { 2 } else { 1 })?);
     }
-    for cache in [&k_cache, &v_cache] {
-        // From page to page, position to position, head to head.
-        for dimension in 0..3 {
-            dispatch = weights::long(dispatch, weights::stride_bytes(cache, dimension)?);
+    Ok(launches)
+}
+
+/// The launch for sides that are alike, of which it takes so many.
+fn launch(problem: &Problem<'_>, sides: [&Side<'_>; 2], depth: u32) -> Result<Option<Dispatch>> {
+    let call = problem.call;
+    let slots = call.operand(2)?;
+    let (source, cache) = (&sides[0].source, &sides[0].cache);
+    let (rows, heads, width) = (source.dim(0)?, source.dim(1)?, source.dim(2)?);
+    let invocations = rows * heads * rows::blocks(width, unit(cache.dtype())?);
+    if invocations == 0 {
+        return Ok(None);
+    }
+    let mut dispatch =
+        Dispatch::new(&RESHAPE_AND_CACHE, rows::BLOCK).constants(&sides[0].constants()?);
+    for side in sides {
+        dispatch = dispatch.operand(side.number);
+    }
+    for side in sides {
+        dispatch = dispatch.operand(side.number + 3);
+    }
+    dispatch = dispatch.operand(2);
+    for bytes in sides[0].strides()? {
+        dispatch = weights::long(dispatch, bytes);
+    }
+    dispatch = dispatch
+        .u32(rows as u32)
+        .u32(heads as u32)
+        .u32(width as u32)
+        .u32(cache.dim(0)? as u32)
+        .u32(cache.dim(1)? as u32)
+        .u32(offsets(&slots)?[0]);
+    for dimension in 0..2 {
+        for side in sides {
+            dispatch = dispatch.u32(offsets(&side.source)?[dimension]);
         }
     }
-    let (key, value) = (offsets(&key)?, offsets(&value)?);
-    let dispatch = dispatch
-        .u32(rows as u32)
-        .u32(k_cache.dim(0)? as u32)
-        .u32(k_cache.dim(1)? as u32)
-        .u32(key[0])
-        .u32(key[1])
-        .u32(value[0])
-        .u32(value[1])
-        .u32(offsets(&slots)?[0])
-        .blocks(
-            rows::blocks(rows * heads * units, rows::BLOCK),
-            problem.limits.groups,
-        )?;
-    Ok(vec![dispatch])
+    for part in 0..2 {
+        for side in sides {
+            dispatch = dispatch.f32(side.inverse(call)?[part]);
+        }
+    }
+    let blocks = rows::blocks(invocations, rows::BLOCK);
+    let mut dispatch = dispatch.blocks(blocks, problem.limits.groups)?;
+    dispatch.groups[2] = depth;
+    Ok(Some(dispatch))
 }
