@@ -11,17 +11,15 @@ struct Row {
     uint skip;
 };
 
-// An offset `count * bytes` further on, where a stride itself may need 64 bits, its low word first.
-uvec2 further_long(uvec2 offset, uint count, uint low, uint high) {
-    uvec2 at = further_by(offset, count, low);
+// An address `count * bytes` further on, where a stride itself may need 64 bits, its low word first.
+uvec2 further_long(uvec2 address, uint count, uint low, uint high) {
+    uvec2 at = further_by(address, count, low);
     return uvec2(at.x, at.y + count * high);
 }
 
-// The row at an offset in bytes from a tensor's beginning, which is on a whole word.
-Row row_at(uvec2 base, uvec2 offset) {
-    uint carry;
-    uint low = uaddCarry(base.x, offset.x & ~3u, carry);
-    return Row(uvec2(low, base.y + offset.y + carry), offset.x & 3);
+// The row at an address. A tensor begins on a whole word, but not each of its rows.
+Row row_at(uvec2 address) {
+    return Row(uvec2(address.x & ~3u, address.y), address.x & 3);
 }
 
 // Keys that a query at `position` sees of a sequence, from the first to the end, which is at the first where it sees none.

@@ -4,7 +4,7 @@
 // its sum of values, not yet divided. The second pass (decode_merge) joins the parts.
 //
 // The part's keys come in tiles. Four neighbouring invocations share a key and so its logits; the chunks of 16 bytes of which a row consists
-// go to the four in turn, two keys at once. Then each invocation owns one chunk of the values' sums and takes every so manieth value.
+// go to the four in turn, several keys at once, since each needs the same part of the query. Then each invocation owns one chunk of the values' sums and takes every so manieth value.
 
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -17,8 +17,6 @@
 const uint BLOCK = 128;
 // Invocations that share a key.
 const uint SHARE = 4;
-// Keys that are in flight together: two for each such four.
-const uint STEP = 2 * BLOCK / SHARE;
 
 layout(constant_id = 3) const uint TYPE_Q = 0;
 layout(constant_id = 4) const uint TYPE_K = 0;
@@ -48,6 +46,12 @@ layout(constant_id = 23) const uint V_KEY = 0;
 layout(constant_id = 24) const uint V_KEY_HIGH = 0;
 layout(constant_id = 25) const uint V_HEAD = 0;
 layout(constant_id = 26) const uint V_HEAD_HIGH = 0;
+// Keys that such four take at once, chunks of each that an invocation has in flight, and values.
+layout(constant_id = 27) const uint KEYS = 2;
+layout(constant_id = 28) const uint AHEAD = 4;
+layout(constant_id = 29) const uint VALUES = 4;
+
+const uint STEP = KEYS * BLOCK / SHARE;
 
 layout(push_constant) uniform Push {
     uvec2 queries;
@@ -71,6 +75,8 @@ layout(push_constant) uniform Push {
     float scale;
     float softcap;
     int window;
+    // Two halves of 2^-24, the least that is not 0. Given, so that what the device makes of them is found when it runs.
+    uint least_halves;
 };
 
 #include "paged_attention/rows.glsl"
@@ -95,9 +101,30 @@ const uint ROOM = SCORES > SUMS ? SCORES : SUMS;
 shared vec4 query[HEADS * WIDTH / 4];
 // Logits of a tile, then its weights: of each key for each head. In the end the sums of one head by set.
 shared float scores[ROOM];
-shared uint pages[TILE / PAGE + 2];
+// Where the block's head begins in each page of the tile.
+shared uvec2 key_pages[TILE / PAGE + 2];
+shared uvec2 value_pages[TILE / PAGE + 2];
 shared float reduced[BLOCK];
 shared float shrinks[HEADS];
+
+// Whether a page's keys lie within 32 bits, so that offsets in it need no more.
+const bool K_NEAR = K_KEY_HIGH == 0 && K_KEY <= 0xffffffffu / PAGE;
+const bool V_NEAR = V_KEY_HIGH == 0 && V_KEY <= 0xffffffffu / PAGE;
+
+// A row of a page.
+Row near_row(bool near, bool aligned, uvec2 page, uint key, uint low, uint high) {
+    uvec2 at = near ? further(page, key * low) : further_long(page, key, low, high);
+    return aligned ? Row(at, 0) : row_at(at);
+}
+
+// The rows of key `place`, counted from the beginning of the first page.
+Row key_at(uint place) {
+    return near_row(K_NEAR, K_ALIGNED != 0, key_pages[place / PAGE], place % PAGE, K_KEY, K_KEY_HIGH);
+}
+
+Row value_at(uint place) {
+    return near_row(V_NEAR, V_ALIGNED != 0, value_pages[place / PAGE], place % PAGE, V_KEY, V_KEY_HIGH);
+}
 
 uvec4 chunk(bool aligned, Row row, uint i) {
     if (aligned) {
@@ -108,8 +135,20 @@ uvec4 chunk(bool aligned, Row row, uint i) {
         bytes_at(row.words, at + 12));
 }
 
-// Four neighbours of a chunk: the first four, the second and so on.
-vec4 elements(uint type, uvec4 raw, uint i) {
+// Numbers in e4m3fn are decoded as f16 of the same bits, whose exponent counts from 8 lower.
+const float K_FACTOR = TYPE_K == FP8_E4M3FN ? 256.0 : 1.0;
+const float V_FACTOR = TYPE_V == FP8_E4M3FN ? 256.0 : 1.0;
+// Whether a type is decoded without the device's own conversion of f16.
+const bool K_PLAIN = TYPE_K == F32 || TYPE_K == BF16;
+const bool V_PLAIN = TYPE_V == F32 || TYPE_V == BF16;
+
+// Two f16. The device's conversion is one instruction where bits take ten, but it may make denormals 0: `exact` says that this one does not.
+vec2 halves(uint bits, bool exact) {
+    return exact ? unpackHalf2x16(bits) : vec2(from_f16(bits & 0xffffu), from_f16(bits >> 16));
+}
+
+// Four neighbours of a chunk, the first four, the second and so on, divided by the type's factor.
+vec4 elements(uint type, uvec4 raw, uint i, bool exact) {
     if (type == F32) {
         return uintBitsToFloat(raw);
     }
@@ -119,66 +158,102 @@ vec4 elements(uint type, uvec4 raw, uint i) {
     }
     if (type == F16) {
         uvec2 pair = i == 0 ? raw.xy : raw.zw;
-        return vec4(from_f16(pair.x & 0xffffu), from_f16(pair.x >> 16), from_f16(pair.y & 0xffffu),
-            from_f16(pair.y >> 16));
+        return vec4(halves(pair.x, exact), halves(pair.y, exact));
     }
     uint codes = raw[i];
-    uvec4 bytes = uvec4(codes & 0xff, (codes >> 8) & 0xff, (codes >> 16) & 0xff, codes >> 24);
-    return type == FP8_E4M3FN
-        ? vec4(from_e4m3fn(bytes.x), from_e4m3fn(bytes.y), from_e4m3fn(bytes.z), from_e4m3fn(bytes.w))
-        : vec4(from_e5m2(bytes.x), from_e5m2(bytes.y), from_e5m2(bytes.z), from_e5m2(bytes.w));
-}
-
-// Adds to the products of a key and each head those of one chunk.
-void add_products(inout float sum[HEADS], uvec4 raw, uint i) {
-    [[unroll]] for (uint j = 0; j < K_QUADS; j++) {
-        vec4 key = elements(TYPE_K, raw, j);
-        [[unroll]] for (uint h = 0; h < HEADS; h++) {
-            sum[h] += dot(query[h * (WIDTH / 4) + i * K_QUADS + j], key);
-        }
+    if (type == FP8_E5M2) {
+        vec2 even = halves((codes & 0x00ff00ffu) << 8, exact);
+        vec2 odd = halves(codes & 0xff00ff00u, exact);
+        return vec4(even.x, odd.x, even.y, odd.y);
     }
+    if ((((codes & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u) != 0) {
+        // A NaN, whose bits are a number as f16.
+        return vec4(from_e4m3fn(codes & 0xff), from_e4m3fn((codes >> 8) & 0xff), from_e4m3fn((codes >> 16) & 0xff),
+            from_e4m3fn(codes >> 24)) / 256.0;
+    }
+    vec2 even = halves(((codes & 0x007f007fu) << 7) | ((codes & 0x00800080u) << 8), exact);
+    vec2 odd = halves(((codes & 0x7f007f00u) >> 1) | (codes & 0x80008000u), exact);
+    return vec4(even.x, odd.x, even.y, odd.y);
 }
 
 // The products of keys `tile .. tile + count`, the first of which is key `within` of the first page, with all heads.
-void score(uint within, uint count, uint cache_head) {
+void score(uint within, uint count, bool exact) {
     uint lane = gl_LocalInvocationID.x;
     uint share = lane % SHARE;
-    for (uint base = 0; base < count; base += STEP) {
-        uint at[2] = uint[2](base + lane / SHARE, base + lane / SHARE + STEP / 2);
-        Row row[2];
-        float sum[2][HEADS];
-        [[unroll]] for (uint k = 0; k < 2; k++) {
+    for (uint base = lane / SHARE; base - lane / SHARE < count; base += STEP) {
+        Row row[KEYS];
+        float product[KEYS][HEADS];
+        [[unroll]] for (uint k = 0; k < KEYS; k++) {
             // Behind the end the last key is taken once more.
-            uint place = within + min(at[k], count - 1);
-            row[k] = key_row(pages[place / PAGE], place % PAGE, cache_head);
+            row[k] = key_at(within + min(base + k * (BLOCK / SHARE), count - 1));
             [[unroll]] for (uint h = 0; h < HEADS; h++) {
-                sum[k][h] = 0.0;
+                product[k][h] = 0.0;
             }
         }
-        for (uint first = 0; first < K_CHUNKS; first += 4 * SHARE) {
-            uvec4 raw[2][4];
-            [[unroll]] for (uint j = 0; j < 4; j++) {
+        for (uint first = 0; first < K_CHUNKS; first += AHEAD * SHARE) {
+            uvec4 raw[KEYS][AHEAD];
+            [[unroll]] for (uint j = 0; j < AHEAD; j++) {
                 if (first + j * SHARE < K_CHUNKS) {
                     uint i = min(first + j * SHARE + share, K_CHUNKS - 1);
-                    raw[0][j] = chunk(K_ALIGNED != 0, row[0], i);
-                    raw[1][j] = chunk(K_ALIGNED != 0, row[1], i);
+                    [[unroll]] for (uint k = 0; k < KEYS; k++) {
+                        raw[k][j] = chunk(K_ALIGNED != 0, row[k], i);
+                    }
                 }
             }
-            [[unroll]] for (uint j = 0; j < 4; j++) {
+            [[unroll]] for (uint j = 0; j < AHEAD; j++) {
                 uint i = first + j * SHARE + share;
                 if (i < K_CHUNKS) {
-                    add_products(sum[0], raw[0][j], i);
-                    add_products(sum[1], raw[1][j], i);
+                    [[unroll]] for (uint q = 0; q < K_QUADS; q++) {
+                        vec4 key[KEYS];
+                        [[unroll]] for (uint k = 0; k < KEYS; k++) {
+                            key[k] = elements(TYPE_K, raw[k][j], q, exact);
+                        }
+                        [[unroll]] for (uint h = 0; h < HEADS; h++) {
+                            vec4 some = query[h * (WIDTH / 4) + i * K_QUADS + q];
+                            [[unroll]] for (uint k = 0; k < KEYS; k++) {
+                                // One by one, so that each is one instruction; a dot product takes a fifth.
+                                product[k][h] += some.x * key[k].x;
+                                product[k][h] += some.y * key[k].y;
+                                product[k][h] += some.z * key[k].z;
+                                product[k][h] += some.w * key[k].w;
+                            }
+                        }
+                    }
                 }
             }
         }
-        [[unroll]] for (uint k = 0; k < 2; k++) {
+        [[unroll]] for (uint k = 0; k < KEYS; k++) {
+            uint at = base + k * (BLOCK / SHARE);
             [[unroll]] for (uint h = 0; h < HEADS; h++) {
-                float all = sum[k][h];
+                float all = product[k][h];
                 all += subgroupShuffleXor(all, 1);
                 all += subgroupShuffleXor(all, 2);
-                if (share == h % SHARE && at[k] < count) {
-                    scores[at[k] * HEADS + h] = all;
+                if (share == h % SHARE && at < count) {
+                    scores[at * HEADS + h] = all;
+                }
+            }
+        }
+    }
+}
+
+// What an invocation sums up: its chunk of the values for each head.
+vec4 sum[HEADS * V_QUADS];
+
+// Adds one chunk of the values of every so manieth key from `set` on, times their weights.
+void add_values(uint set, uint mine, uint within, uint count, bool exact) {
+    for (uint key = set; key < count; key += VALUES * SETS) {
+        uvec4 raw[VALUES];
+        [[unroll]] for (uint k = 0; k < VALUES; k++) {
+            raw[k] = chunk(V_ALIGNED != 0, value_at(within + min(key + k * SETS, count - 1)), mine);
+        }
+        [[unroll]] for (uint k = 0; k < VALUES; k++) {
+            uint at = key + k * SETS;
+            if (at < count) {
+                [[unroll]] for (uint j = 0; j < V_QUADS; j++) {
+                    vec4 value = elements(TYPE_V, raw[k], j, exact);
+                    [[unroll]] for (uint h = 0; h < HEADS; h++) {
+                        sum[h * V_QUADS + j] += scores[at * HEADS + h] * value;
+                    }
                 }
             }
         }
@@ -220,6 +295,7 @@ void main() {
             load(TYPE_Q, queries, at + 3));
     }
 
+    bool exact = unpackHalf2x16(least_halves) == vec2(5.9604644775390625e-8);
     // In turn with the heads, as the scores lie, so that an invocation sees those of one head alone.
     const uint busy = BLOCK / HEADS * HEADS;
     uint my_head = lane % HEADS;
@@ -227,7 +303,6 @@ void main() {
     uint mine = lane % V_CHUNKS;
     float most = uintBitsToFloat(0xff800000u);
     float total = 0.0;
-    vec4 sum[HEADS * V_QUADS];
     [[unroll]] for (uint i = 0; i < HEADS * V_QUADS; i++) {
         sum[i] = vec4(0.0);
     }
@@ -236,16 +311,22 @@ void main() {
         uint first_page = uint(tile) / PAGE;
         uint within = uint(tile) % PAGE;
         for (uint i = lane; i <= (within + count - 1) / PAGE; i += BLOCK) {
-            pages[i] = Words(table).w[request * table_row + (first_page + i) * table_column];
+            uint page = Words(table).w[request * table_row + (first_page + i) * table_column];
+            key_pages[i] = key_address(page, 0, cache_head);
+            value_pages[i] = value_address(page, 0, cache_head);
         }
         barrier();
-        score(within, count, cache_head);
+        if (K_PLAIN || exact) {
+            score(within, count, true);
+        } else {
+            score(within, count, false);
+        }
         barrier();
 
         float now = most;
         if (lane < busy) {
             for (uint i = lane; i < count * HEADS; i += busy) {
-                float logit = scale * scores[i];
+                float logit = scale * K_FACTOR * scores[i];
                 if (softcap > 0.0) {
                     logit = softcap * hyperbolic_tangent(logit / softcap);
                 }
@@ -279,23 +360,10 @@ void main() {
             }
         }
         if (set < SETS) {
-            for (uint key = set; key < count; key += 4 * SETS) {
-                uvec4 raw[4];
-                [[unroll]] for (uint k = 0; k < 4; k++) {
-                    uint place = within + min(key + k * SETS, count - 1);
-                    raw[k] = chunk(V_ALIGNED != 0, value_row(pages[place / PAGE], place % PAGE, cache_head), mine);
-                }
-                [[unroll]] for (uint k = 0; k < 4; k++) {
-                    uint at = key + k * SETS;
-                    if (at < count) {
-                        [[unroll]] for (uint j = 0; j < V_QUADS; j++) {
-                            vec4 value = elements(TYPE_V, raw[k], j);
-                            [[unroll]] for (uint h = 0; h < HEADS; h++) {
-                                sum[h * V_QUADS + j] += scores[at * HEADS + h] * value;
-                            }
-                        }
-                    }
-                }
+            if (V_PLAIN || exact) {
+                add_values(set, mine, within, count, true);
+            } else {
+                add_values(set, mine, within, count, false);
             }
         }
         // The next tile writes over pages and scores.
@@ -315,7 +383,7 @@ void main() {
     [[unroll]] for (uint h = 0; h < HEADS; h++) {
         if (set < SETS) {
             [[unroll]] for (uint j = 0; j < V_QUADS; j++) {
-                vec4 some = sum[h * V_QUADS + j];
+                vec4 some = V_FACTOR * sum[h * V_QUADS + j];
                 uint at = set * VALUE_WIDTH + mine * V_ELEMENTS + 4 * j;
                 scores[at] = some.x;
                 scores[at + 1] = some.y;

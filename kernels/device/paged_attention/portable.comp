@@ -148,7 +148,7 @@ void main() {
         uint page = 0;
         if (real) {
             page = Words(table).w[request * table_row + (uint(key) / PAGE) * table_column];
-            logit = logit_of(key_row(page, uint(key) % PAGE, cache_head));
+            logit = logit_of(row_at(key_address(page, uint(key) % PAGE, cache_head)));
         }
         float now = max(most, block_max(logit));
         float shrink = exponential(most - now);
@@ -163,7 +163,7 @@ void main() {
         uint count = uint(min(seen.y - tile, int(BLOCK)));
         if (set < sets) {
             for (uint i = set; i < count; i += sets) {
-                Row value = value_row(pages[i], (uint(tile) + i) % PAGE, cache_head);
+                Row value = row_at(value_address(pages[i], (uint(tile) + i) % PAGE, cache_head));
                 sums += weights[i] * quad(TYPE_V, value, d, VALUE_WIDTH);
             }
         }

@@ -19,7 +19,7 @@ use overt_sdk::{Error, Result};
 overt_sdk::knob! {
     id: "vulkan.paged_attention.tile_keys",
     default: 512,
-    doc: "keys that a block of decode attention takes at once; a sequence is cut at multiples of it",
+    doc: "keys that a block of decode attention takes at once, at most: fewer where it has more than 4 heads; a sequence is cut at multiples of it",
     range: 32..=512,
 }
 
@@ -55,9 +55,18 @@ const BLOCK: u32 = 128;
 const CHUNK: i64 = 16;
 /// Elements of value sums that an invocation holds at most, over all heads: these are registers.
 const SUMS: i64 = 64;
-/// Elements of query heads in shared memory at most, 12 KiB: with 16 KiB of scores at the greatest tile this stays below the 32 KiB that the
-/// guard asks for.
-const QUERY_ELEMENTS: i64 = 3072;
+/// Shared memory of a block at most, bytes.
+const SHARED: u32 = 32_768;
+/// Scores of a tile at most, over all heads of a block: 8 KiB, since more cost blocks that hide each other's waits. On an H200 with 8 heads of
+/// 128 in bf16, tiles of 256 keys took 723 µs where those of 512 took 885.
+const SCORES: i64 = 2048;
+/// Keys that four invocations take at once, and chunks of each that one has in flight: best of seven tried on an H200.
+const KEYS: [u32; 2] = [2, 2];
+/// Values that an invocation has in flight, and the same of types whose decoding takes registers (on an H200 in f16 at 32 x 4096 keys, 4 heads
+/// of 128: 200 µs with 4, 231 with 8; in bf16 200 and 191).
+const VALUES: [u32; 2] = [8, 4];
+/// Two f16 of 2^-24, by which the shader sees whether the device keeps denormals where it converts.
+const LEAST_HALVES: u32 = 0x0001_0001;
 
 fn decode_needs() -> Vec<Clause> {
     let mut needs = vec![
@@ -69,8 +78,8 @@ fn decode_needs() -> Vec<Clause> {
             .source("a row of any of the types is whole chunks of 16 bytes"),
         fact("D").at_least(CHUNK).source("a row has a chunk"),
         fact("D")
-            .at_most(QUERY_ELEMENTS)
-            .source("a query head lies in 12 KiB of shared memory"),
+            .at_most(2048)
+            .source("a query head lies in 8 KiB of shared memory"),
         fact("Dv")
             .multiple_of(CHUNK)
             .source("a row of any of the types is whole chunks of 16 bytes"),
@@ -87,8 +96,8 @@ fn decode_needs() -> Vec<Clause> {
             .at_least(4)
             .source("four invocations share a key"),
         fact("device.limit.shared_bytes")
-            .at_least(32_768)
-            .source("query heads, and the scores of a tile"),
+            .at_least(i64::from(SHARED))
+            .source("query heads, pages, and the scores of a tile"),
     ];
     for cache in ["k_cache", "v_cache"] {
         needs.push(
@@ -123,19 +132,22 @@ impl Cut {
         };
         let (tile, most_parts) = (problem.call.knob_i64(0)?, problem.call.knob_i64(1)?);
         let (_, bytes) = unit(call.types.values)?;
-        let most = (SUMS * bytes / CHUNK)
-            .min(QUERY_ELEMENTS / i64::from(call.width))
-            .clamp(1, 8);
         // Several blocks share the heads of a group evenly.
         let ratio = i64::from(call.ratio).max(1);
-        let blocks = ceil(ratio, most);
-        Ok(Some(Cut {
-            heads: ceil(ratio, blocks),
+        let even = |most: i64| ceil(ratio, ceil(ratio, most));
+        let mut cut = Cut {
+            heads: even((SUMS * bytes / CHUNK).clamp(1, 8)),
             tile,
             most_parts,
-            parts: ceil(call.longest, tile).clamp(1, most_parts),
+            parts: 1,
             call,
-        }))
+        };
+        cut.tile = tile.min(SCORES / cut.heads);
+        while cut.heads > 1 && shared_bytes(&cut)? > SHARED {
+            cut.heads = even(cut.heads - 1);
+        }
+        cut.parts = ceil(cut.call.longest, cut.tile).clamp(1, most_parts);
+        Ok(Some(cut))
     }
 
     /// Parts of all heads of all requests.
@@ -176,8 +188,13 @@ fn plan(problem: &Problem<'_>) -> Result<Vec<Dispatch>> {
 fn split(problem: &Problem<'_>, cut: &Cut) -> Result<Dispatch> {
     let call = &cut.call;
     let [query, keys, values, _] = call.types.codes()?;
-    let aligned =
-        |strides: &[u32; 6]| u32::from([0, 2, 4].iter().all(|i| strides[*i] % CHUNK as u32 == 0));
+    let aligned = |strides: &[u32; 6]| {
+        u32::from(
+            [0, 2, 4]
+                .iter()
+                .all(|i| strides[*i].is_multiple_of(CHUNK as u32)),
+        )
+    };
     let mut constants = vec![
         query,
         keys,
@@ -194,6 +211,11 @@ fn split(problem: &Problem<'_>, cut: &Cut) -> Result<Dispatch> {
     ];
     constants.extend(call.k_strides);
     constants.extend(call.v_strides);
+    constants.extend(KEYS);
+    constants.push(match call.types.values {
+        F32 | BF16 => VALUES[0],
+        _ => VALUES[1],
+    });
     let tiles = ceil(i64::from(call.ratio), cut.heads);
     Dispatch::new(&SPLIT, BLOCK)
         .constants(&constants)
@@ -217,6 +239,7 @@ fn split(problem: &Problem<'_>, cut: &Cut) -> Result<Dispatch> {
         .f32(call.scale)
         .f32(call.softcap)
         .i32(call.window)
+        .u32(LEAST_HALVES)
         .blocks(
             call.requests * cut.parts * call.cache_heads * tiles,
             problem.limits.groups,
@@ -230,8 +253,7 @@ fn shared_bytes(cut: &Cut) -> Result<u32> {
     let sets = i64::from(BLOCK).div_euclid((width * bytes).div_euclid(CHUNK).max(1));
     let words = cut.heads * i64::from(cut.call.width)
         + (cut.tile * cut.heads).max(sets * width)
-        + cut.tile.div_euclid(i64::from(cut.call.page))
-        + 2
+        + 4 * (cut.tile.div_euclid(i64::from(cut.call.page)) + 2)
         + i64::from(BLOCK)
         + cut.heads;
     Ok(4 * words as u32)
