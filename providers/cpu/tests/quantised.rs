@@ -176,6 +176,7 @@ fn avx2_is_right() {
         &features!["avx2", "fma", "f16c"],
         &[
             ("cpu/matmul_bt/quant_avx2", EXACT),
+            ("cpu/matmul_bt/quant_fixed_avx2", EXACT),
             ("cpu/matmul_bt/quant_int8_avx2", ROUNDED),
             ("cpu/matmul_bt/fp8_avx2", Takes::Fp8),
         ],
@@ -188,6 +189,7 @@ fn avx512_is_right() {
         &features!["avx512f", "avx512bw", "avx512vl", "avx512dq", "fma", "f16c"],
         &[
             ("cpu/matmul_bt/quant_avx512", EXACT),
+            ("cpu/matmul_bt/quant_fixed_avx512", EXACT),
             ("cpu/matmul_bt/quant_int8_avx512", ROUNDED),
             ("cpu/matmul_bt/fp8_avx512", Takes::Fp8),
         ],
@@ -206,7 +208,10 @@ fn vnni_is_right() {
             "fma",
             "f16c"
         ],
-        &[("cpu/matmul_bt/quant_int8_vnni", ROUNDED)],
+        &[
+            ("cpu/matmul_bt/quant_fixed_vnni", EXACT),
+            ("cpu/matmul_bt/quant_int8_vnni", ROUNDED),
+        ],
     );
 }
 

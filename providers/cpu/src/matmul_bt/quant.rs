@@ -61,15 +61,22 @@ pub fn launch(launch: &mut Launch<'_>, body: &'static Body) -> Result<()> {
     launch.run(body, [columns as u32, rows as u32, 1])
 }
 
-/// The functions of a kernel file, for its instruction set.
+/// The functions of a kernel file, for its instruction set and, where the call's attribute does not say it all, its use of the
+/// activations.
 macro_rules! entries {
     ($set:ident) => {
+        quant::entries!($set, None);
+    };
+    ($set:ident, fixed) => {
+        quant::entries!($set, Some(crate::simd::quant::product::Activations::Fixed));
+    };
+    ($set:ident, $activations:expr) => {
         #[cfg(target_arch = "x86_64")]
         use crate::simd::quant::Set;
 
         #[cfg(target_arch = "x86_64")]
         fn workspace(call: &CallView<'_>) -> Result<WorkspaceNeed> {
-            quant::workspace(call, Set::$set)
+            quant::workspace(call, Set::$set, $activations)
         }
 
         #[cfg(target_arch = "x86_64")]
@@ -88,7 +95,7 @@ macro_rules! entries {
 
         #[cfg(target_arch = "x86_64")]
         fn run(job: &Job<'_>) -> Result<()> {
-            quant::run(job, Set::$set)
+            quant::run(job, Set::$set, $activations)
         }
 
         #[cfg(not(target_arch = "x86_64"))]
@@ -230,8 +237,9 @@ mod x86 {
         Ok(())
     }
 
-    /// The product that a call describes. Addresses are those of the call, which before the launch may be none.
-    fn product<'a>(call: &CallView<'a>, set: Set) -> Result<QuantArgs> {
+    /// The product that a call describes, its activations used as `own` says or, without, as the call does. Addresses are those of
+    /// the call, which before the launch may be none.
+    fn product<'a>(call: &CallView<'a>, set: Set, own: Option<Activations>) -> Result<QuantArgs> {
         let (a, b, out) = (call.operand(A)?, call.operand(B)?, call.operand(OUT)?);
         let bias = call.optional(BIAS)?;
         let scale = call.optional(B_SCALE)?;
@@ -277,30 +285,35 @@ mod x86 {
             m: out.dim(0)? as usize,
             n,
             k,
-            activations: match call.attr_bool(ROUNDED)? {
-                true => Activations::Int8,
-                false => Activations::Exact,
+            activations: match (own, call.attr_bool(ROUNDED)?) {
+                (Some(own), _) => own,
+                (None, true) => Activations::Int8,
+                (None, false) => Activations::Exact,
             },
         })
     }
 
     /// Room for the prepared rows of a.
-    pub fn workspace(call: &CallView<'_>, set: Set) -> Result<WorkspaceNeed> {
+    pub fn workspace(
+        call: &CallView<'_>,
+        set: Set,
+        own: Option<Activations>,
+    ) -> Result<WorkspaceNeed> {
         Ok(WorkspaceNeed {
-            bytes: prepared_bytes(set, &product(call, set)?) as u64,
+            bytes: prepared_bytes(set, &product(call, set, own)?) as u64,
             alignment: LINE,
         })
     }
 
     /// The job's product with the instructions of `set`.
-    pub fn run(job: &Job<'_>, set: Set) -> Result<()> {
+    pub fn run(job: &Job<'_>, set: Set, own: Option<Activations>) -> Result<()> {
         if !set.is_available() {
             return Err(Error::unsupported(format!(
                 "{set:?} code was chosen on a CPU or system without it"
             )));
         }
         let call = job.call();
-        let args = product(&call, set)?;
+        let args = product(&call, set, own)?;
         let bytes = prepared_bytes(set, &args);
         let prepared = match call.workspace() {
             Some(space) if space.address().is_multiple_of(LINE) => space,

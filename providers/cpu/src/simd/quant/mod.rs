@@ -7,6 +7,8 @@ pub mod product;
 mod set;
 
 #[cfg(test)]
+mod tests_fixed;
+#[cfg(test)]
 mod tests_formats;
 #[cfg(test)]
 mod tests_product;

@@ -1,9 +1,9 @@
-//! Rows of `a` made ready: as f32, or rounded to 8 bits.
+//! Rows of `a` made ready: as f32, as fixed point ([`super::fixed_rows`]), or rounded to 8 bits.
 //!
 //! Rounding: of each 32 columns, in f32, the greatest magnitude is taken; id = 127 / it (0 if it is 0); an element becomes the
 //! integer next to x · id, ties to even; and it stands for that times d = greatest / 127.
 
-use super::{Activations, FEW_INT8, QuantArgs};
+use super::{Activations, FEW_INT8, QuantArgs, fixed_rows};
 use crate::simd::ElemType;
 use crate::simd::elem::{Elem, with_elem};
 use crate::simd::lanes::{Simd, Task};
@@ -51,6 +51,14 @@ impl Rows {
                 extras: 0,
             };
         }
+        if args.activations == Activations::Fixed {
+            return Rows {
+                stride: fixed_rows::stride(args.k),
+                halves: false,
+                scales: 0,
+                extras: 0,
+            };
+        }
         let signed = with_panels!(args.b_format, F => F::SIGNED);
         let halves = signed && !S::QUADS && args.m > FEW_INT8;
         let blocks = args.k / 32;
@@ -85,12 +93,21 @@ pub unsafe fn prepare<S: Simd>(s: S, args: &QuantArgs, prepared: *mut u8, m: Ran
             }
             continue;
         }
+        let blocks = args.k / 32;
+        if args.activations == Activations::Fixed {
+            with_panels!(args.b_format, F => with_elem!(args.a_type, E => s.run(fixed_rows::Round::<E, F> {
+                from: from.cast(),
+                to,
+                blocks,
+                format: PhantomData,
+            })));
+            continue;
+        }
         let extra = with_panels!(args.b_format, F => if F::OFFSETS {
             Extra::Offset
         } else {
             Extra::Zero { zero: zero::<S, F>() as i32, split: F::SPLIT }
         });
-        let blocks = args.k / 32;
         with_elem!(args.a_type, E => s.run(Round::<E> { from: from.cast(), to, rows, blocks, extra, elem: PhantomData }));
     }
 }

@@ -11,10 +11,10 @@ use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 use core::marker::PhantomData;
 
 /// Bytes between what is multiplied and what is asked for. Of 1 to 16 KiB, 8 and 16 were the fastest, in large pages and in small ones.
-const AHEAD: usize = 8192;
+pub const AHEAD: usize = 8192;
 
 /// Bytes of a cache line.
-const LINE: usize = 64;
+pub const LINE: usize = 64;
 
 /// Adds `blocks` blocks of a panel to the accumulators of `rows` rows, 1 to 4, `S::LANES` floats each.
 ///

@@ -8,7 +8,7 @@
 //!
 //! Exact activations: every weight is decoded to f32 (one rounding at most) and its product added by a fused multiply-add, in
 //! ascending *k*, to the one accumulator of its output; after each 256 elements that is added to the output's sum and
-//! begins anew. Rounded activations: the products of a part of 32 elements are added as
+//! begins anew. Fixed point and rounded activations: the products of a part of 32 elements are added as
 //! integers, exactly, and the sum is added, times the product of both scales, by a fused multiply-add, in ascending order of
 //! parts. Neither depends on rows, cuts or threads: the kernels are batch-invariant.
 
@@ -18,6 +18,10 @@ mod exact_few;
 mod exact_fp8;
 mod exact_many;
 mod finish;
+mod fixed;
+mod fixed_few;
+mod fixed_odd;
+mod fixed_rows;
 mod int8;
 mod int8_few;
 mod int8_many;
@@ -35,6 +39,8 @@ use core::ops::Range;
 pub enum Activations {
     /// They are used as they are.
     Exact,
+    /// They are used as they are, to 2⁻²² of the greatest of 32 (see [`fixed`]). For block formats alone, and for few rows.
+    Fixed,
     /// They are rounded to 8 bits by blocks of 32 columns. For block formats alone.
     Int8,
 }
@@ -141,6 +147,7 @@ pub fn scratch_len(set: Set, args: &QuantArgs) -> usize {
 pub(in crate::simd) fn scratch_len_on<S: Simd>(s: S, args: &QuantArgs) -> usize {
     match args.activations {
         Activations::Exact => exact::scratch_len(s, args),
+        Activations::Fixed => fixed::scratch_len(s, args),
         Activations::Int8 => int8::scratch_len(s, args),
     }
 }
@@ -231,6 +238,7 @@ pub(in crate::simd) unsafe fn rows_on<S: Simd>(
         unsafe {
             match args.activations {
                 Activations::Exact => exact::rows(s, args, prepared, m, n.clone(), scratch),
+                Activations::Fixed => fixed::rows(s, args, prepared, m, n.clone(), scratch),
                 Activations::Int8 => int8::rows(s, args, prepared, m, n.clone(), scratch),
             }
         }
