@@ -9,6 +9,21 @@
 
 #include "glsl/chunks.glsl"
 
+// Whether the device's own conversion of f16 is exact, for denormals too. A shader that has tried it says so before it reads this file.
+#ifndef EXACT_HALVES
+#define EXACT_HALVES false
+#endif
+
+// The value of an f16, of whose word the upper half may be anything.
+float half_value(uint word) {
+    return EXACT_HALVES ? unpackHalf2x16(word).x : from_f16(word & 0xffffu);
+}
+
+// The values of both halves of a word.
+vec2 half_values(uint word) {
+    return EXACT_HALVES ? unpackHalf2x16(word) : vec2(from_f16(word & 0xffffu), from_f16(word >> 16));
+}
+
 // Elements that are read together.
 const uint RUN = 8;
 
@@ -85,19 +100,47 @@ uint half_from(uvec2 row, uint at) {
     return (Words(uvec2(row.x & ~3u, row.y)).w[begin >> 2] >> (8 * (begin & 3))) & 0xffffu;
 }
 
-// Four codes, one in each byte.
+// Four codes, one in each byte, less `middle`. A code in the last bits of 2^23 is a float without a conversion, of which devices do few at a
+// time; taking 2^23 off again, at the code's place, is exact.
+vec4 codes_less(uint word, float middle) {
+    uint high = word >> 16;
+    vec4 first = uintBitsToFloat((uvec4(word, word, high, high) & uvec4(0xffu, 0xff00u, 0xffu, 0xff00u)) | 0x4b000000u);
+    float whole = -8388608.0 - middle;
+    float part = -32768.0 - middle;
+    return vec4(first.x + whole, fma(first.y, 0.00390625, part), first.z + whole, fma(first.w, 0.00390625, part));
+}
+
 vec4 codes_of(uint word) {
-    return vec4(float(word & 0xffu), float((word >> 8) & 0xffu), float((word >> 16) & 0xffu), float(word >> 24));
+    return codes_less(word, 0.0);
 }
 
 // The same with signs.
 vec4 signed_codes_of(uint word) {
-    int i = int(word);
-    return vec4(float((i << 24) >> 24), float((i << 16) >> 24), float((i << 8) >> 24), float(i >> 24));
+    return codes_less(word ^ 0x80808080u, 128.0);
+}
+
+// Eight codes of four bits, less `middle`: those of the low halves of bytes and those of the high ones.
+void nibbles_less(uint word, float middle, out vec4 low, out vec4 high) {
+    uint upper = word >> 16;
+    vec4 first = uintBitsToFloat((uvec4(word, word, upper, upper) & uvec4(0xfu, 0xf00u, 0xfu, 0xf00u)) | 0x4b000000u);
+    vec4 second = uintBitsToFloat((uvec4(word, word, upper, upper) & uvec4(0xf0u, 0xf000u, 0xf0u, 0xf000u)) | 0x4b000000u);
+    float at0 = -8388608.0 - middle;
+    float at4 = -524288.0 - middle;
+    float at8 = -32768.0 - middle;
+    float at12 = -2048.0 - middle;
+    low = vec4(first.x + at0, fma(first.y, 0.00390625, at8), first.z + at0, fma(first.w, 0.00390625, at8));
+    high = vec4(fma(second.x, 0.0625, at4), fma(second.y, 0.000244140625, at12), fma(second.z, 0.0625, at4), fma(second.w, 0.000244140625, at12));
 }
 
 // Twice the values of four e2m1 codes, the low four bits of each byte. The format's library has no negative zero.
 vec4 e2m1_of(uint word) {
+    if (EXACT_HALVES) {
+        // As f16, whose bias 2^14 makes up for. Zero may have a sign here, which no sum shows.
+        uint upper = word >> 8;
+        vec2 even = unpackHalf2x16(((word & 0x00070007u) << 9) | ((word & 0x00080008u) << 12));
+        vec2 odd = unpackHalf2x16(((upper & 0x00070007u) << 9) | ((upper & 0x00080008u) << 12));
+        return 32768.0 * vec4(even.x, odd.x, even.y, odd.y);
+    }
     uvec4 code = uvec4(word, word >> 8, word >> 16, word >> 24) & 15u;
     // 0 1 2 3 4 6 8 12, four bits each.
     ivec4 size = ivec4((uvec4(0xc8643210u) >> (4 * (code & 7u))) & 15u);
@@ -129,14 +172,28 @@ uvec2 nibbles_from(uvec2 row, uint at, uint shift) {
     return (words_from(row, at) >> shift) & 0x0f0f0f0fu;
 }
 
+// Four elements of 8-bit floats. Through f16 where that is exact: e5m2 is its upper byte; e4m3fn has its fields three bits lower and another
+// bias, which 2^8 makes up for. Only the NaN of e4m3fn is none there.
 vec4 fp8_of(uint type, uint word) {
+    if (EXACT_HALVES && type == FP8_E5M2) {
+        vec2 even = unpackHalf2x16((word << 8) & 0xff00ff00u);
+        vec2 odd = unpackHalf2x16(word & 0xff00ff00u);
+        return vec4(even.x, odd.x, even.y, odd.y);
+    }
+    bool nan = (((word & 0x7f7f7f7fu) + 0x01010101u) & 0x80808080u) != 0;
+    if (EXACT_HALVES && !nan) {
+        uint upper = word >> 8;
+        vec2 even = unpackHalf2x16(((word & 0x007f007fu) << 7) | ((word & 0x00800080u) << 8));
+        vec2 odd = unpackHalf2x16(((upper & 0x007f007fu) << 7) | ((upper & 0x00800080u) << 8));
+        return 256.0 * vec4(even.x, odd.x, even.y, odd.y);
+    }
     return vec4(from_fp8(type, word & 0xffu), from_fp8(type, (word >> 8) & 0xffu), from_fp8(type, (word >> 16) & 0xffu), from_fp8(type, word >> 24));
 }
 
 // Four elements of 16 bits.
 vec4 halves_of(uint type, uvec2 words) {
     if (type == F16) {
-        return vec4(from_f16(words.x & 0xffffu), from_f16(words.x >> 16), from_f16(words.y & 0xffffu), from_f16(words.y >> 16));
+        return vec4(half_values(words.x), half_values(words.y));
     }
     return uintBitsToFloat(uvec4(words.x << 16, words.x & 0xffff0000u, words.y << 16, words.y & 0xffff0000u));
 }
@@ -145,7 +202,7 @@ vec4 halves_of(uint type, uvec2 words) {
 float lone(uint type, uvec2 row, uint k) {
     switch (type) {
         case F32: return uintBitsToFloat(word_from(row, 4 * k));
-        case F16: return from_f16(half_from(row, 2 * k));
+        case F16: return half_value(half_from(row, 2 * k));
         case BF16: return from_bf16(half_from(row, 2 * k));
         default: return from_fp8(type, byte_from(row, k));
     }
@@ -195,31 +252,31 @@ void format_run(uint type, uvec2 row, uint k, out vec4 low, out vec4 high, out f
     uint half_shift = (i >> 4) * 4;
     if (type == Q8_0) {
         uvec2 words = words_from(row, at + 2 + i);
-        scale = from_f16(half_from(row, at));
+        scale = half_value(half_from(row, at));
         low = signed_codes_of(words.x);
         high = signed_codes_of(words.y);
     } else if (type == Q4_0) {
         uvec2 words = nibbles_from(row, at + 2 + half_at_byte, half_shift);
-        scale = from_f16(half_from(row, at));
-        low = codes_of(words.x) - 8.0;
-        high = codes_of(words.y) - 8.0;
+        scale = half_value(half_from(row, at));
+        low = codes_less(words.x, 8.0);
+        high = codes_less(words.y, 8.0);
     } else if (type == Q4_1) {
         uvec2 words = nibbles_from(row, at + 4 + half_at_byte, half_shift);
-        scale = from_f16(half_from(row, at));
-        least = from_f16(half_from(row, at + 2));
+        scale = half_value(half_from(row, at));
+        least = half_value(half_from(row, at + 2));
         low = codes_of(words.x);
         high = codes_of(words.y);
     } else if (type == Q5_0) {
         uvec2 words = nibbles_from(row, at + 6 + half_at_byte, half_shift);
         words |= fifth_bits(byte_from(row, at + 2 + i / 8));
-        scale = from_f16(half_from(row, at));
-        low = codes_of(words.x) - 16.0;
-        high = codes_of(words.y) - 16.0;
+        scale = half_value(half_from(row, at));
+        low = codes_less(words.x, 16.0);
+        high = codes_less(words.y, 16.0);
     } else if (type == Q5_1) {
         uvec2 words = nibbles_from(row, at + 8 + half_at_byte, half_shift);
         words |= fifth_bits(byte_from(row, at + 4 + i / 8));
-        scale = from_f16(half_from(row, at));
-        least = from_f16(half_from(row, at + 2));
+        scale = half_value(half_from(row, at));
+        least = half_value(half_from(row, at + 2));
         low = codes_of(words.x);
         high = codes_of(words.y);
     } else if (type == Q4_K || type == Q5_K) {
@@ -231,8 +288,8 @@ void format_run(uint type, uvec2 row, uint k, out vec4 low, out vec4 high, out f
         uint halves = word_from(row, at);
         uvec3 packed = uvec3(words_from(row, at + 4), word_from(row, at + 12));
         vec2 scales = vec2(group_scales(packed, group));
-        scale = from_f16(halves & 0xffffu) * scales.x;
-        least = -(from_f16(halves >> 16) * scales.y);
+        scale = half_value(halves) * scales.x;
+        least = -(half_value(halves >> 16) * scales.y);
         low = codes_of(words.x);
         high = codes_of(words.y);
     } else if (type == Q6_K) {
@@ -241,9 +298,9 @@ void format_run(uint type, uvec2 row, uint k, out vec4 low, out vec4 high, out f
         uvec2 words = nibbles_from(row, at + part * 64 + (run & 1) * 32 + i, (run >> 1) * 4);
         words |= ((words_from(row, at + 128 + part * 32 + i) >> (2 * run)) & 0x03030303u) << 4;
         int by = int(byte_from(row, at + 192 + ((k >> 4) & 15)) << 24) >> 24;
-        scale = from_f16(half_from(row, at + 208)) * float(by);
-        low = codes_of(words.x) - 32.0;
-        high = codes_of(words.y) - 32.0;
+        scale = half_value(half_from(row, at + 208)) * float(by);
+        low = codes_less(words.x, 32.0);
+        high = codes_less(words.y, 32.0);
     } else {
         uvec2 words = nibbles_from(row, at + 1 + half_at_byte, half_shift);
         scale = e8m0_half(byte_from(row, at));

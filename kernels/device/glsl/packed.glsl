@@ -1,9 +1,9 @@
 // Weights in blocks, packed for vector loads.
 //
 // A row is cut into chunks of 256 elements, the last of which is filled up with codes that count for nothing. A chunk is shared by eight
-// lanes: lane `l` has the runs of eight elements that begin at `64 j + 8 l`, for `j` from 0 to 3, so that neighbours read neighbours of the
-// activations. What a lane needs of a chunk lies together, in planes: `codes`, the bits `above` the low four, `scales`, and for q6_K the
-// blocks' own scales, `whole`.
+// lanes of four runs of eight elements each. In blocks lane `l` has the 32 elements from `32 l` on, so that it decodes few scales; where
+// elements stand alone, which are not packed, it has the runs from `64 j + 8 l` on, so that neighbours read neighbours. What a lane needs of a
+// chunk lies together, in planes: `codes`, the bits `above` the low four, `scales`, and for q6_K the blocks' own scales, `whole`.
 
 #ifndef PACKED
 #define PACKED
@@ -18,6 +18,11 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Couples {
 const uint PACK = 256;
 const uint PACK_LANES = 8;
 const uint PACK_RUNS = 4;
+
+// The first element in a chunk of run `j` of lane `l`.
+uint run_begin(uint type, uint j, uint l) {
+    return stands_alone(type) ? 64 * j + 8 * l : 32 * l + 8 * j;
+}
 
 // The planes of some row.
 struct Planes {
@@ -90,13 +95,13 @@ Piece piece_of(uint type, Planes p, uint chunk, uint l) {
         piece.above.x = Words(p.above).w[chunk * 8 + l];
     }
     if (type == Q4_1 || type == Q5_1) {
-        piece.scales = Vectors(p.scales).v[chunk * 2 + (l >> 2)];
+        piece.scales.x = Words(p.scales).w[chunk * 8 + l];
     } else if (type == Q4_K || type == Q5_K) {
         piece.scales = Vectors(p.scales).v[chunk];
     } else if (type == MXFP4) {
-        piece.scales.x = Words(p.scales).w[chunk * 2 + (l >> 2)];
+        piece.scales.x = Words(p.scales).w[chunk * 2 + (l >> 2)] >> (8 * (l & 3));
     } else if (type != Q6_K) {
-        piece.scales.xy = Couples(p.scales).v[chunk * 2 + (l >> 2)];
+        piece.scales.x = Words(p.scales).w[chunk * 4 + (l >> 1)] >> (16 * (l & 1));
     }
     return piece;
 }
@@ -106,15 +111,35 @@ uint top_bits(uint bits) {
     return ((bits | (bits << 6) | (bits << 12) | (bits << 18)) & 0x03030303u) << 4;
 }
 
-// Run `j` of a piece of lane `l`: value = scale * code + least.
-void piece_run(uint type, Piece piece, uint j, uint l, out vec4 low, out vec4 high, out float scale, out float least) {
+// Scale and least of run `j` of a piece of lane `l`: the same for all four, but for two and two of q6_K.
+void piece_scales(uint type, Piece piece, uint j, uint l, out float scale, out float least) {
     least = 0.0;
+    if (type == Q4_1 || type == Q5_1) {
+        scale = half_value(piece.scales.x);
+        least = half_value(piece.scales.x >> 16);
+    } else if (type == Q4_K || type == Q5_K) {
+        vec2 scales = vec2(group_scales(piece.scales.yzw, l));
+        scale = half_value(piece.scales.x) * scales.x;
+        least = -(half_value(piece.scales.x >> 16) * scales.y);
+    } else if (type == Q6_K) {
+        uint shift = 24 - 8 * (2 * (l & 1) + (j >> 1));
+        scale = half_value(piece.whole) * float(int(piece.scales.x << shift) >> 24);
+    } else if (type == MXFP4) {
+        scale = e8m0_half(piece.scales.x & 0xffu);
+    } else {
+        scale = half_value(piece.scales.x);
+    }
+}
+
+// The codes of run `j` of a piece: value = scale * code + least.
+void piece_codes(uint type, Piece piece, uint j, out vec4 low, out vec4 high) {
     if (type == Q8_0) {
         uvec4 words = piece.codes[j >> 1];
         low = signed_codes_of((j & 1) == 0 ? words.x : words.z);
         high = signed_codes_of((j & 1) == 0 ? words.y : words.w);
     } else {
         uint word = piece.codes[0][j];
+        float middle = type == Q4_0 ? 8.0 : type == Q5_0 ? 16.0 : type == Q6_K ? 32.0 : 0.0;
         uvec2 codes = uvec2(word, word >> 4) & 0x0f0f0f0fu;
         if (type == Q6_K) {
             uint bits = piece.above[j >> 1] >> (16 * (j & 1));
@@ -125,31 +150,50 @@ void piece_run(uint type, Piece piece, uint j, uint l, out vec4 low, out vec4 hi
         if (type == MXFP4) {
             low = e2m1_of(codes.x);
             high = e2m1_of(codes.y);
+        } else if (above_bytes(type) > 0) {
+            low = codes_less(codes.x, middle);
+            high = codes_less(codes.y, middle);
         } else {
-            low = codes_of(codes.x);
-            high = codes_of(codes.y);
-            float middle = type == Q4_0 ? 8.0 : type == Q5_0 ? 16.0 : type == Q6_K ? 32.0 : 0.0;
-            if (middle > 0.0) {
-                low -= middle;
-                high -= middle;
-            }
+            nibbles_less(word, middle, low, high);
         }
     }
-    if (type == Q4_1 || type == Q5_1) {
-        uint word = piece.scales[j];
-        scale = from_f16(word & 0xffffu);
-        least = from_f16(word >> 16);
-    } else if (type == Q4_K || type == Q5_K) {
-        vec2 scales = vec2(group_scales(piece.scales.yzw, 2 * j + (l >> 2)));
-        scale = from_f16(piece.scales.x & 0xffffu) * scales.x;
-        least = -(from_f16(piece.scales.x >> 16) * scales.y);
-    } else if (type == Q6_K) {
-        scale = from_f16(piece.whole) * float(int(piece.scales.x << (24 - 8 * j)) >> 24);
-    } else if (type == MXFP4) {
-        scale = e8m0_half((piece.scales.x >> (8 * j)) & 0xffu);
+}
+
+// Eight neighbours of a packed row from element `k` on, a multiple of eight: value = scale * code + least.
+void packed_run(uint type, Planes p, uint k, out vec4 low, out vec4 high, out float scale, out float least) {
+    uint chunk = k / PACK;
+    uint l = k / 32 % PACK_LANES;
+    uint j = k / RUN % PACK_RUNS;
+    Piece piece;
+    piece.above = uvec2(0);
+    piece.scales = uvec4(0);
+    piece.whole = 0;
+    if (type == Q8_0) {
+        uvec2 words = Couples(p.codes).v[chunk * 32 + (j >> 1) * 16 + l * 2 + (j & 1)];
+        piece.codes[0] = words.xyxy;
+        piece.codes[1] = words.xyxy;
     } else {
-        scale = from_f16((piece.scales[j >> 1] >> (16 * (j & 1))) & 0xffffu);
+        piece.codes[0] = uvec4(Words(p.codes).w[chunk * 32 + l * 4 + j]);
+        piece.codes[1] = uvec4(0);
     }
+    if (type == Q6_K) {
+        piece.above = uvec2(Words(p.above).w[chunk * 16 + l * 2 + (j >> 1)]);
+        piece.scales.x = Words(p.scales).w[chunk * 4 + (l >> 1)];
+        piece.whole = half_from(p.whole, 2 * chunk);
+    } else if (above_bytes(type) > 0) {
+        piece.above.x = Words(p.above).w[chunk * 8 + l];
+    }
+    if (type == Q4_1 || type == Q5_1) {
+        piece.scales.x = Words(p.scales).w[chunk * 8 + l];
+    } else if (type == Q4_K || type == Q5_K) {
+        piece.scales = Vectors(p.scales).v[chunk];
+    } else if (type == MXFP4) {
+        piece.scales.x = Words(p.scales).w[chunk * 2 + (l >> 2)] >> (8 * (l & 3));
+    } else if (type != Q6_K) {
+        piece.scales.x = Words(p.scales).w[chunk * 4 + (l >> 1)] >> (16 * (l & 1));
+    }
+    piece_codes(type, piece, j, low, high);
+    piece_scales(type, piece, j, l, scale, least);
 }
 
 #endif

@@ -7,46 +7,15 @@
 
 #include "glsl/formats.glsl"
 #include "matmul_bt/outputs.glsl"
+#include "matmul_bt/scales.glsl"
 
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-
-// Scales of a weight: one for each so many rows by so many columns.
-struct Scales {
-    uvec2 at;
-    uint rows;
-    uint depth;
-    uint row;
-    uint column;
-};
 
 // Subgroups of a block of 64, of four invocations at least.
 const uint MOST_SUBGROUPS = 16;
 
 shared float line_parts[MOST_SUBGROUPS * LINES * COLUMNS];
-
-// Applies the scales of a weight's row to eight of its values.
-void apply_scales(Scales scales, uint n, uint k, uint count, inout vec4 low, inout vec4 high) {
-    uint begin = n / scales.rows * scales.row;
-    uint first = k / scales.depth;
-    uint last = (k + min(count, RUN) - 1) / scales.depth;
-    if (first == last) {
-        float scale = uintBitsToFloat(Words(scales.at).w[begin + first * scales.column]);
-        low *= scale;
-        high *= scale;
-        return;
-    }
-    [[unroll]] for (uint e = 0; e < RUN; e++) {
-        if (e < count) {
-            float scale = uintBitsToFloat(Words(scales.at).w[begin + (k + e) / scales.depth * scales.column]);
-            if (e < 4) {
-                low[e] *= scale;
-            } else {
-                high[e - 4] *= scale;
-            }
-        }
-    }
-}
 
 // `a` begins with the first line's row; line `l` of the block begins at element `line[l]`, column `c` of the weight is row `number[c]`, at
 // `column[c]`. Afterwards every invocation may ask for the sums.

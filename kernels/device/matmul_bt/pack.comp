@@ -46,7 +46,7 @@ void main() {
     uvec2 above = uvec2(0);
     uvec4 scales = uvec4(0);
     [[unroll]] for (uint j = 0; j < PACK_RUNS; j++) {
-        uint k = chunk * PACK + 64 * j + 8 * l;
+        uint k = chunk * PACK + run_begin(TYPE, j, l);
         if (k < depth) {
             uint at = format_offset(TYPE, k);
             uint i = k & 31;
@@ -94,16 +94,11 @@ void main() {
             } else {
                 above.x |= high << (8 * j);
             }
-            if (TYPE == Q4_1 || TYPE == Q5_1) {
-                scales[j] = scale;
-            } else if (TYPE == Q6_K || TYPE == MXFP4) {
-                scales.x |= scale << (8 * j);
+            if (TYPE == Q6_K) {
+                scales.x |= j % 2 == 0 ? scale << (8 * (j >> 1)) : 0;
             } else {
-                scales[j >> 1] |= scale << (16 * (j & 1));
+                scales.x = scale;
             }
-        } else if (TYPE == MXFP4) {
-            // Codes are zero; the scale is any that is a number.
-            scales.x |= 127u << (8 * j);
         }
     }
     if (TYPE == Q8_0) {
@@ -114,9 +109,7 @@ void main() {
     }
     if (TYPE == Q6_K) {
         Couples(p.above).v[chunk * 8 + l] = above;
-        if ((l & 1) == 0) {
-            Words(p.scales).w[chunk * 4 + (l >> 1)] = scales.x;
-        }
+        put_bits(p.scales, chunk * 4 + (l >> 1), scales.x << (16 * (l & 1)), 0xffffu << (16 * (l & 1)));
         if (l == 0) {
             uint bits = half_from(row, format_offset(TYPE, chunk * PACK) + 208);
             // The plane begins on a whole word; a neighbour has the other half.
@@ -132,13 +125,13 @@ void main() {
             uint at = format_offset(TYPE, chunk * PACK);
             Vectors(p.scales).v[chunk] = uvec4(words_from(row, at), words_from(row, at + 8));
         }
-    } else if (TYPE != Q6_K && (l & 3) == 0) {
-        if (TYPE == Q4_1 || TYPE == Q5_1) {
-            Vectors(p.scales).v[chunk * 2 + (l >> 2)] = scales;
-        } else if (TYPE == MXFP4) {
-            Words(p.scales).w[chunk * 2 + (l >> 2)] = scales.x;
-        } else {
-            Couples(p.scales).v[chunk * 2 + (l >> 2)] = scales.xy;
-        }
+    } else if (TYPE == Q4_1 || TYPE == Q5_1) {
+        Words(p.scales).w[chunk * 8 + l] = scales.x;
+    } else if (TYPE == MXFP4) {
+        uint shift = 8 * (l & 3);
+        put_bits(p.scales, chunk * 2 + (l >> 2), scales.x << shift, 0xffu << shift);
+    } else if (TYPE != Q6_K) {
+        uint shift = 16 * (l & 1);
+        put_bits(p.scales, chunk * 4 + (l >> 1), scales.x << shift, 0xffffu << shift);
     }
 }

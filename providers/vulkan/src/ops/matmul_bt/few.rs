@@ -15,16 +15,16 @@ use overt_sdk::{Result, TensorView};
 
 overt_sdk::knob! {
     id: "vulkan.matmul_bt.few_rows",
-    default: 8,
-    doc: "rows of the activations up to which a weight is read once for all of them, a block for some of its rows",
-    range: 0..=8,
+    default: 96,
+    doc: "rows of the activations up to which a block goes along the depth for a few of them and a few rows of the weight",
+    range: 0..=1024,
 }
 
 overt_sdk::knob! {
     id: "vulkan.matmul_bt.few_columns",
-    default: 4,
-    doc: "rows of a weight that a block takes where activations have few rows; a power of two",
-    range: 1..=8,
+    default: 2,
+    doc: "rows of a weight that a block takes for one row of activations, and half of those for several; a power of two",
+    range: 1..=4,
 }
 
 overt_sdk::knob! {
@@ -32,6 +32,13 @@ overt_sdk::knob! {
     default: 64,
     doc: "invocations of a block that share a row of a weight where activations have few rows, at most; a power of two",
     range: 32..=256,
+}
+
+overt_sdk::knob! {
+    id: "vulkan.matmul_bt.few_lines",
+    default: 4,
+    doc: "rows of the activations that a block takes at the most where they are few",
+    range: 1..=8,
 }
 
 overt_sdk::kernel! {
@@ -43,7 +50,7 @@ overt_sdk::kernel! {
     handles: ["b_scale", "bias", "scale_rows", "scale_depth", "int8_activations"],
     images: [SHADER.image.id, ROUNDED.image.id, PACK.image.id],
     entries: [SHADER.symbol, ROUNDED.symbol, PACK.symbol],
-    knobs: ["vulkan.matmul_bt.few_columns", "vulkan.matmul_bt.few_lanes"],
+    knobs: ["vulkan.matmul_bt.few_columns", "vulkan.matmul_bt.few_lanes", "vulkan.matmul_bt.few_lines"],
     needs: clauses(&["a", "out", "bias"]),
     needs: weights::clauses("b"),
     needs: weights::scale_clauses(),
@@ -64,14 +71,22 @@ const RUN: i64 = 8;
 const STEP: i64 = 32;
 /// A block has no fewer invocations, a subgroup on most devices.
 const LEAST_LANES: i64 = 32;
+/// Steps of an invocation from which loading a step ahead pays: with seven q8_0 took 22.8 us in place of 24.6, with two 26.7 in place of 25.1, at
+/// 4096 by 14336 and the other way round on an H200; with four rows of activations it cost registers and a quarter of the speed.
+const AHEAD_STEPS: i64 = 4;
+/// Devices whose subgroups are narrower are drivers in software, for which it is the compiling that takes time.
+const WIDE_SUBGROUP: u32 = 32;
 /// Shared memory at the most: a float for each of 64 subgroups of four and 8 by 8 sums.
 const SHARED: i64 = 64 * 64 * 4;
+
+/// The least f16 above zero, twice: a number by which the shader tries the device's own conversion.
+const LEAST_HALVES: u32 = 0x0001_0001;
 
 fn few_needs() -> Vec<Clause> {
     vec![
         fact("M")
             .at_most(value_of("knob.vulkan.matmul_bt.few_rows"))
-            .source("sums of as many rows fit the registers; more rows are worth tiles"),
+            .source("each few rows read the weight again; more rows are worth tiles: at 4096 by 14336 on an H200 48 rows took 0.35 ms so, and 16 rows 0.85 ms in tiles"),
         fact("a.align")
             .at_least(16)
             .source("activations are loaded in vectors of 16 bytes"),
@@ -110,8 +125,8 @@ fn plan(problem: &Problem<'_>) -> Result<Vec<Dispatch>> {
     let Some(product) = Product::of(problem.call)? else {
         return Ok(Vec::new());
     };
-    let columns = power(problem.call.knob_i64(0)?);
     let lanes = i64::from(power(problem.call.knob_i64(1)?));
+    let most = problem.call.knob_i64(2)?;
     let steps = (product.depth + STEP - 1).div_euclid(STEP).max(1);
     let block = (steps as u64).next_power_of_two() as i64;
     let block = block.clamp(LEAST_LANES.min(lanes), lanes) as u32;
@@ -131,7 +146,11 @@ fn plan(problem: &Problem<'_>) -> Result<Vec<Dispatch>> {
         None => 1,
     };
     let [a, b, out, bias] = product.types()?;
-    let lines = product.rows as u32;
+    // As even as it goes.
+    let turns = (product.rows + most - 1).div_euclid(most);
+    let lines = ((product.rows + turns - 1).div_euclid(turns)) as u32;
+    // What a row of the weight costs beside its loads is shared by the activations' rows, and theirs by the weight's.
+    let columns = power(problem.call.knob_i64(0)?) * if lines > 1 { 2 } else { 1 };
     let dispatch = Dispatch::new(&SHADER, block)
         .constants(&[
             a,
@@ -146,11 +165,14 @@ fn plan(problem: &Problem<'_>) -> Result<Vec<Dispatch>> {
             u32::from(wide_b),
             subgroups,
             loads,
+            u32::from(problem.limits.subgroup[1] >= WIDE_SUBGROUP),
+            u32::from(lines == 1 && steps >= AHEAD_STEPS * i64::from(block)),
         ])
         .shared(4 * subgroups * lines * columns);
     let blocks = (product.columns + i64::from(columns) - 1).div_euclid(i64::from(columns));
     let dispatch = product
         .words(dispatch)?
-        .blocks(blocks, problem.limits.groups)?;
+        .u32(LEAST_HALVES)
+        .blocks(blocks * turns, problem.limits.groups)?;
     product.launches(problem, dispatch)
 }

@@ -2,6 +2,7 @@
 
 mod coopmat;
 mod few;
+mod many;
 mod portable;
 mod problem;
 pub mod rounded;
