@@ -2,8 +2,11 @@
 //! by name. Making one's guard unsatisfiable, dropping its registration or having it launch another body turns these tests red, and
 //! they say what ran instead.
 
-use overt::kernels::dtype::{BF16, F16, F32};
+use overt::kernels::dtype::{
+    BF16, F16, F32, MXFP4, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
+};
 use overt::kernels::host::HostCall;
+use overt::kernels::op::Geometry;
 use overt::kernels::schema::AttrValue;
 use overt::{DType, Runtime};
 use overt_tests::case;
@@ -151,6 +154,60 @@ fn avx512_serves_every_class_of_products() {
         expect(&runtime, products(&FEW, &FLOATS), "cpu/matmul_bt/avx512");
         let many = products(&MANY, &FLOATS);
         expect(&runtime, many, "cpu/matmul_bt/avx512_many");
+    });
+}
+
+/// Whether this machine multiplies bytes by fours.
+fn has_vnni() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx512vnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// Products with weights in blocks of this many rows: one small, one with tails.
+fn quantised(rows: &[i64]) -> Vec<HostCall> {
+    let op = &overt::kernels::ops::matmul_bt::OP;
+    let mut calls = Vec::new();
+    for &m in rows {
+        for b in [Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, MXFP4] {
+            for (n, a) in [(33, F32), (64, BF16)] {
+                let geometry = Geometry::named("quantised")
+                    .symbols(&[("M", m), ("N", n), ("K", 256)])
+                    .dtypes(&[("a", a), ("b", b), ("out", F32)]);
+                calls.push(problems::filled(op, &geometry, 1));
+            }
+        }
+    }
+    calls
+}
+
+#[test]
+fn few_rows_with_weights_in_blocks_are_products_of_integers_and_more_are_not() {
+    case!("cpu", [Avx2], || {
+        let runtime = cpu(AVX2);
+        let few = quantised(&[1, 2, 3, 4]);
+        expect(&runtime, few, "cpu/matmul_bt/quant_fixed_avx2");
+        expect(&runtime, quantised(&[5]), "cpu/matmul_bt/quant_avx2");
+        let knobs = start::cpu().knob("cpu.features", AVX2);
+        let runtime = knobs.knob("cpu.matmul_bt.fixed_rows", "0").start().unwrap();
+        expect(&runtime, quantised(&[1]), "cpu/matmul_bt/quant_avx2");
+    });
+}
+
+#[test]
+fn avx512_multiplies_integers_for_few_rows() {
+    case!("cpu", [Avx512], || {
+        let runtime = cpu(&format!("{AVX2},{AVX512}"));
+        let few = quantised(&[1, 4]);
+        expect(&runtime, few, "cpu/matmul_bt/quant_fixed_avx512");
+        expect(&runtime, quantised(&[5]), "cpu/matmul_bt/quant_avx512");
+        if has_vnni() {
+            let runtime = cpu("all");
+            let few = quantised(&[1, 8]);
+            expect(&runtime, few, "cpu/matmul_bt/quant_fixed_vnni");
+            expect(&runtime, quantised(&[9]), "cpu/matmul_bt/quant_avx512");
+        }
     });
 }
 
