@@ -10,6 +10,7 @@ mod greedy_argmax;
 mod matmul_bt;
 mod memory_probe;
 mod moe_combine;
+mod moe_grouped_gemm;
 mod moe_router_topk;
 mod packing;
 mod paged_attention;

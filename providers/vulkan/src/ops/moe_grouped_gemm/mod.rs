@@ -1,0 +1,3 @@
+//! Products of rows with the weights of chosen experts.
+
+mod portable;
