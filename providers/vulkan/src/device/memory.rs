@@ -1,10 +1,10 @@
 //! Allocations: a buffer each, named by a handle, with a device address.
 
 use ash::vk;
-use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{
     Allocation as Piece, AllocationCreateDesc, AllocationScheme, Allocator,
 };
+use gpu_allocator::{AllocationError, MemoryLocation};
 use overt_sdk::{Allocation, Error, Result};
 use parking_lot::{Mutex, RwLock};
 use std::collections::HashMap;
@@ -57,6 +57,22 @@ pub enum Use {
     Upload,
     /// The device writes, the host reads.
     Download,
+}
+
+/// Why there is no memory. The allocator tells one result of `vkAllocateMemory` apart and puts the others into words.
+fn refused(bytes: u64, error: AllocationError) -> Error {
+    let words = match error {
+        AllocationError::OutOfMemory => {
+            return Error::out_of_memory(format!("{bytes} bytes of device memory"));
+        }
+        other => format!("allocating {bytes} bytes: {other}"),
+    };
+    let names = |result: vk::Result| words.contains(&format!("{result:?}"));
+    if names(vk::Result::ERROR_OUT_OF_HOST_MEMORY) || names(vk::Result::ERROR_TOO_MANY_OBJECTS) {
+        // Memory that is given back helps against both.
+        return Error::out_of_memory(words);
+    }
+    Error::internal(words)
 }
 
 /// The memory of a device.
@@ -130,12 +146,7 @@ impl Memory {
                     AllocationScheme::GpuAllocatorManaged
                 },
             })
-            .map_err(|e| match e {
-                gpu_allocator::AllocationError::OutOfMemory => {
-                    Error::out_of_memory(format!("{bytes} bytes of device memory"))
-                }
-                other => Error::internal(format!("allocating {bytes} bytes: {other}")),
-            })?;
+            .map_err(|e| refused(bytes, e))?;
         // SAFETY: the piece is fresh, of the buffer's requirements, and bound once.
         let bound = unsafe { raw.bind_buffer_memory(buffer, piece.memory(), piece.offset()) };
         if let Err(error) = bound {

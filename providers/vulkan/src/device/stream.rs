@@ -319,9 +319,13 @@ impl Inner {
     /// Hands the batch over.
     fn submit(&mut self, gpu: &Gpu, timeline: &Timeline) -> Result<()> {
         let Some(mut batch) = self.open.take() else {
-            return Ok(());
+            // On a lost device not even nothing is done: a query must not call its stream idle.
+            return gpu.alive();
         };
-        batch.tape.end(gpu)?;
+        if let Err(error) = batch.tape.end(gpu) {
+            self.take_back(gpu, batch);
+            return Err(error);
+        }
         let value = self.issued + 1;
         let (mut semaphores, mut values) = (Vec::new(), Vec::new());
         for (other, value) in self.waits.drain(..) {
@@ -343,7 +347,9 @@ impl Inner {
             .signal_semaphores(&signalled)
             .push_next(&mut timelines);
         if let Err(error) = gpu.submit(&info) {
-            // None of it runs: the caller is told, and what it held is given back.
+            // None of it runs: the caller is told, and what it held is given back. What comes next still has to wait.
+            let waited = batch.timelines.drain(..).zip(values.iter().copied());
+            self.waits.extend(waited);
             self.take_back(gpu, batch);
             return Err(error);
         }
@@ -403,8 +409,10 @@ impl Drop for VulkanStream {
         inner.capture = None;
         // On a lost device nothing is pending any more, whatever the error says.
         let _ = inner.sync(&self.gpu, &self.timeline);
-        let all = inner.issued;
-        inner.collect(&self.gpu, all);
+        // What is left is lost with its device: it is given back, and not said to have been executed.
+        while let Some((_, batch)) = inner.pending.pop_front() {
+            inner.take_back(&self.gpu, batch);
+        }
         if let Some(batch) = inner.open.take() {
             inner.take_back(&self.gpu, batch);
         }
