@@ -22,6 +22,11 @@ pub fn oracle() -> &'static Path {
     library("overt-oracle")
 }
 
+/// The Vulkan layer that observes.
+pub fn vkobserver() -> &'static Path {
+    library("overt-vkobserver")
+}
+
 /// The CPU provider: the one that `cargo xtask build-providers` left, where the tests were given its folder, else one built here.
 pub fn cpu() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
@@ -47,9 +52,11 @@ fn library(package: &str) -> &'static Path {
     static FAKES: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
     static CPU: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
     static VULKAN: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
+    static OBSERVER: OnceLock<BTreeMap<&'static str, PathBuf>> = OnceLock::new();
     let built = match package {
         "overt-provider-cpu" => CPU.get_or_init(|| build(&["overt-provider-cpu"])),
         "overt-provider-vulkan" => VULKAN.get_or_init(|| build(&["overt-provider-vulkan"])),
+        "overt-vkobserver" => OBSERVER.get_or_init(|| build(&["overt-vkobserver"])),
         _ => FAKES.get_or_init(|| build(&["overt-fake", "overt-fake2", "overt-oracle"])),
     };
     &built[package]
