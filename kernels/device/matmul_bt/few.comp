@@ -77,32 +77,33 @@ void activations(uint line, uint k, out vec4 low, out vec4 high) {
     }
 }
 
-// What a step needs of a row of the weight whose elements stand alone: four runs.
+// What a step needs of a row of the weight whose elements stand alone: four runs. Places stay below LOADS in code for other types too, which is
+// compiled and not run: a driver that resolves places as it compiles writes where they point.
 void plain_loads(uvec2 row, uint first, uint l, out uvec4 v[LOADS]) {
     [[unroll]] for (uint j = 0; j < PACK_RUNS; j++) {
         uint at = first + run_begin(TYPE_B, j, l);
         bool there = at < depth;
         if (TYPE_B == F32) {
-            v[2 * j] = there ? Vectors(row).v[at >> 2] : uvec4(0);
-            v[2 * j + 1] = there ? Vectors(row).v[(at >> 2) + 1] : uvec4(0);
+            v[2 * j % LOADS] = there ? Vectors(row).v[at >> 2] : uvec4(0);
+            v[(2 * j + 1) % LOADS] = there ? Vectors(row).v[(at >> 2) + 1] : uvec4(0);
         } else if (TYPE_B == F16 || TYPE_B == BF16) {
-            v[j] = there ? Vectors(row).v[at >> 3] : uvec4(0);
+            v[j % LOADS] = there ? Vectors(row).v[at >> 3] : uvec4(0);
         } else {
-            v[j].xy = there ? Couples(row).v[at >> 3] : uvec2(0);
+            v[j % LOADS].xy = there ? Couples(row).v[at >> 3] : uvec2(0);
         }
     }
 }
 
 void plain_run(uvec4 v[LOADS], uint j, out vec4 low, out vec4 high) {
     if (TYPE_B == F32) {
-        low = uintBitsToFloat(v[2 * j]);
-        high = uintBitsToFloat(v[2 * j + 1]);
+        low = uintBitsToFloat(v[2 * j % LOADS]);
+        high = uintBitsToFloat(v[(2 * j + 1) % LOADS]);
     } else if (TYPE_B == F16 || TYPE_B == BF16) {
-        low = halves_of(TYPE_B, v[j].xy);
-        high = halves_of(TYPE_B, v[j].zw);
+        low = halves_of(TYPE_B, v[j % LOADS].xy);
+        high = halves_of(TYPE_B, v[j % LOADS].zw);
     } else {
-        low = fp8_of(TYPE_B, v[j].x);
-        high = fp8_of(TYPE_B, v[j].y);
+        low = fp8_of(TYPE_B, v[j % LOADS].x);
+        high = fp8_of(TYPE_B, v[j % LOADS].y);
     }
 }
 
