@@ -2,8 +2,8 @@
 
 Ten prompts, 64 tokens each. Logits of all three are taken along the same tokens, llama.cpp's choices. Fails where Overt's root mean square error
 over all prompts is above llama.cpp's, where fewer than six prompts give the same 64 tokens, or where, at the first token that differs, a choice lies further
-below the best in f64 than the larger engine's greatest error at that step. Besides it tells how far f64 goes astray with Overt's roundings and no others, and
-how far chance alone moves the difference of the two engines.
+below the best in f64 than the larger engine's greatest error at that step. Besides it tells how far Overt goes astray with activations rounded to 8 bits, how
+far f64 does with those roundings and no others, and how far chance alone moves the difference of the two engines.
 """
 
 import json
@@ -21,9 +21,9 @@ from reference import Model
 COUNT = 64
 ALIKE = 6
 ACTIVATIONS = """activations before products with weights in blocks, keys and values:
-  overt: rounded to 8 bits in blocks of 32, scale in f32; f16
-  overt, exact: f32; f16
-  f64, rounded: as overt, and nothing else is rounded
+  overt: f32; f16
+  overt, 8 bits: rounded to 8 bits in blocks of 32, scale in f32; f16
+  f64, rounded: as overt with 8 bits, and nothing else is rounded
   llama.cpp: rounded to 8 bits in blocks of 32 (q8_0 and q8_1), scale in f16; f16"""
 
 
@@ -60,15 +60,15 @@ def main():
     theirs = [peer.run(ids, COUNT) for ids in asked]
     free = overt(program, model, [(ids, None) for ids in asked])
     forced = overt(program, model, [(ids, t) for ids, (t, _) in zip(asked, theirs)])
-    exact = overt(program, model, [(ids, t) for ids, (t, _) in zip(asked, theirs)], "exact")
+    eight = overt(program, model, [(ids, t) for ids, (t, _) in zip(asked, theirs)], "int8")
     reference, rounded = Model(model), Model(model, rounded=True)
     complaints, alike, squares = [], 0, []
     print(ACTIVATIONS)
-    print("prompt tokens | RMS error: overt; overt, exact; f64, rounded; llama.cpp | same tokens | at the first difference: gap, error")
+    print("prompt tokens | RMS error: overt; overt, 8 bits; f64, rounded; llama.cpp | same tokens | at the first difference: gap, error")
     for n, (ids, (t, peer_logits)) in enumerate(zip(asked, theirs)):
         sequence, rows = ids + t[:-1], range(len(ids) - 1, len(ids) - 1 + COUNT)
         right = reference.logits(sequence, rows)
-        off = [x - right for x in (forced[n][1], exact[n][1], rounded.logits(sequence, rows), peer_logits)]
+        off = [x - right for x in (forced[n][1], eight[n][1], rounded.logits(sequence, rows), peer_logits)]
         squares.append([np.mean(np.square(x), -1) for x in off])
         same = next((i for i in range(COUNT) if free[n][0][i] != t[i]), COUNT)
         note = ""

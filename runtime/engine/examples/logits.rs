@@ -1,8 +1,8 @@
-//! Writes the logits of each step, for prompts given as tokens: `logits MODEL PROMPTS.json FOLDER [exact] [KNOB=VALUE ..]`.
+//! Writes the logits of each step, for prompts given as tokens: `logits MODEL PROMPTS.json FOLDER [int8] [KNOB=VALUE ..]`.
 //!
 //! The file is a list of `{"tokens": [..], "count": N, "forced": [..] or null}`. For prompt `n` the folder gets `n.json`, the tokens that were produced, and
 //! `n.f32`, the logits of each step, `[count, vocabulary]`. Where tokens are forced they go on in place of the likeliest, as in a host that draws by
-//! itself. With `exact` activations are not rounded to 8 bits. Knobs are those of the runtime, as `cpu.threads=2`.
+//! itself. With `int8` activations are rounded to 8 bits. Knobs are those of the runtime, as `cpu.threads=2`.
 
 use overt::Runtime;
 use overt_engine::{Engine, Options, Request, Sampling};
@@ -11,7 +11,7 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-const USAGE: &str = "usage: logits MODEL PROMPTS.json FOLDER [exact] [KNOB=VALUE ..]";
+const USAGE: &str = "usage: logits MODEL PROMPTS.json FOLDER [int8] [KNOB=VALUE ..]";
 
 #[derive(Deserialize)]
 struct Prompt {
@@ -25,11 +25,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [_, model, prompts, folder, rest @ ..] = arguments.as_slice() else {
         return Err(USAGE.into());
     };
-    let mut exact = false;
+    let mut int8 = false;
     let mut builder = Runtime::builder();
     for word in rest {
         match word.split_once('=') {
-            None if word == "exact" => exact = true,
+            None if word == "int8" => int8 = true,
             Some((knob, value)) => builder = builder.knob(knob, value),
             None => return Err(format!("`{word}`; {USAGE}").into()),
         }
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options {
         context: longest.unwrap_or(0) + 1,
         sequences: 1,
-        int8_activations: !exact,
+        int8_activations: int8,
         ..Options::default()
     };
     let mut engine = Engine::load(&runtime, model.as_ref(), &options)?;

@@ -31,7 +31,7 @@ pub struct Options {
     /// Type of activations between ops.
     pub activations: DType,
     /// Whether activations are rounded to 8 bits before products with weights in block formats, as the op's `int8_activations` says:
-    /// faster, and what llama.cpp does on CPUs.
+    /// faster for many rows, and what llama.cpp does on CPUs, but most of the error that a result then has.
     pub int8_activations: bool,
 }
 
@@ -45,7 +45,7 @@ impl Default for Options {
             page: 16,
             kv: [dtype::F16; 2],
             activations: dtype::F32,
-            int8_activations: true,
+            int8_activations: false,
         }
     }
 }

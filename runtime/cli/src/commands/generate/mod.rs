@@ -80,9 +80,9 @@ pub struct Options {
     /// Type of cached keys, and after a comma of values where it differs
     #[arg(long, value_name = "TYPE[,TYPE]", default_value = "f16", value_parser = cached)]
     kv: [overt::DType; 2],
-    /// Do not round activations to 8 bits before products with weights in block formats
+    /// Round activations to 8 bits before products with weights in block formats: faster for prompts, less exact
     #[arg(long)]
-    exact_activations: bool,
+    int8_activations: bool,
     /// Show at the end what ran: each op, its kernels, their tiers, launches and share of the time, and why no better one ran
     #[arg(long)]
     explain: bool,
@@ -155,7 +155,7 @@ pub fn command(global: &Global, options: &Options, out: &mut Out) -> Result<Exit
         chunk: options.chunk,
         page: options.page,
         kv: options.kv,
-        int8_activations: !options.exact_activations,
+        int8_activations: options.int8_activations,
         ..EngineOptions::default()
     };
     let bar = bar();
